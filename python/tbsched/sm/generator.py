@@ -137,9 +137,9 @@ def synthetic(knobs: Knobs) -> Workload:
     )
 
 
-def _spread(number: Int64Array, percent: int) -> Any:
+def _spread(index: Int64Array, percent: int) -> Any:
     """Returns of which numbers something holds for so many percent, evenly."""
-    return (number + 1) * percent // 100 > number * percent // 100
+    return (index + 1) * percent // 100 > index * percent // 100
 
 
 def _parts(knobs: Knobs) -> tuple[Int64Array, Int64Array]:
@@ -148,22 +148,23 @@ def _parts(knobs: Knobs) -> tuple[Int64Array, Int64Array]:
     A part has a load of each warp. When it is read again, each warp reads what the next one read.
     """
     count = knobs.loads
-    back = knobs.reuse_bytes // (_LINE * knobs.lines * knobs.warps_per_block)  # so many parts
-    back = min(max(1, back), count)
+    distance = knobs.reuse_bytes // (_LINE * knobs.lines * knobs.warps_per_block)  # so many parts
+    distance = min(max(1, distance), count)
     # The first parts are new; then as many of the others as the share says, spread evenly.
-    more = max(0, round(count * (100 - knobs.reuse) / 100) - back)
-    behind = np.arange(count - back)
+    new_parts = max(0, round(count * (100 - knobs.reuse) / 100) - distance)
+    later = np.arange(count - distance)
+    size = max(1, len(later))
     new = np.ones(count, bool)
-    new[back:] = (behind + 1) * more // max(1, len(behind)) > behind * more // max(1, len(behind))
+    new[distance:] = (later + 1) * new_parts // size > later * new_parts // size
     part = np.cumsum(new) - 1
     times = np.zeros(count, np.int64)
     for at in np.flatnonzero(~new):
-        part[at] = part[at - back]
-        times[at] = times[at - back] + 1
+        part[at] = part[at - distance]
+        times[at] = times[at - distance] + 1
     return part, times
 
 
-def _tile_lines(knobs: Knobs, block: Int64Array, number: Int64Array) -> Int64Array:
+def _tile_lines(knobs: Knobs, block: Int64Array, line_index: Int64Array) -> Int64Array:
     """Returns the lines with these numbers of the tiles of blocks, (blocks, ...).
 
     The matrix is as wide as a row of the DRAM, where its rows follow one another. From row to row
@@ -171,10 +172,10 @@ def _tile_lines(knobs: Knobs, block: Int64Array, number: Int64Array) -> Int64Arr
     """
     across = max(1, _ROW_LINES // knobs.blocks_per_row)  # lines of a tile's row
     # An odd number of rows, so that the tiles next to each other begin in different banks.
-    height = -(-(int(number.max()) + 1) // across) | 1
-    strip, place = np.divmod(_order(knobs)[block], knobs.blocks_per_row)
-    row, column = np.divmod(number, across)
-    moved = (place[:, None, None] + row) % knobs.blocks_per_row
+    height = -(-(int(line_index.max()) + 1) // across) | 1
+    strip, position = np.divmod(_order(knobs)[block], knobs.blocks_per_row)
+    row, column = np.divmod(line_index, across)
+    moved = (position[:, None, None] + row) % knobs.blocks_per_row
     first = moved * _ROW_LINES // knobs.blocks_per_row
     return np.asarray((strip[:, None, None] * height + row) * _ROW_LINES + first + column)
 
@@ -184,31 +185,34 @@ def _order(knobs: Knobs) -> Int64Array:
     strips = -(-knobs.blocks // knobs.blocks_per_row)
     # How many blocks have a neighbour in their strip, by how many strips are in order: those of
     # the others have one by chance.
-    kept = np.arange(strips + 1)
-    left = knobs.blocks_per_row * (strips - kept)
-    alone = (1 - (knobs.blocks_per_row - 1) / np.maximum(left - 1, 1)) ** 2
-    share = (kept + (strips - kept) * (1 - alone)) / strips
+    ordered_strips = np.arange(strips + 1)
+    shuffled_blocks = knobs.blocks_per_row * (strips - ordered_strips)
+    alone = (1 - (knobs.blocks_per_row - 1) / np.maximum(shuffled_blocks - 1, 1)) ** 2
+    share = (ordered_strips + (strips - ordered_strips) * (1 - alone)) / strips
     about = int(np.argmin(np.abs(share - knobs.consecutive / 100)))
     tried = [
-        _shuffled(knobs, kept) for kept in range(max(0, about - 1), min(strips, about + 1) + 1)
+        _shuffled(knobs, ordered_strips)
+        for ordered_strips in range(max(0, about - 1), min(strips, about + 1) + 1)
     ]
-    return min(tried, key=lambda tiles: abs(_beside(knobs, tiles) - knobs.consecutive / 100))
+    return min(
+        tried, key=lambda tiles: abs(_neighbour_share(knobs, tiles) - knobs.consecutive / 100)
+    )
 
 
-def _shuffled(knobs: Knobs, kept: int) -> Int64Array:
+def _shuffled(knobs: Knobs, ordered_strips: int) -> Int64Array:
     """Returns the tile of each block, if so many strips are in order."""
     random = np.random.RandomState(_SEED)  # whose numbers are the same in every version
     tiles = np.arange(knobs.blocks)
     strips = -(-knobs.blocks // knobs.blocks_per_row)
-    moved = np.isin(tiles // knobs.blocks_per_row, random.permutation(strips)[kept:])
+    moved = np.isin(tiles // knobs.blocks_per_row, random.permutation(strips)[ordered_strips:])
     tiles[moved] = random.permutation(tiles[moved])
     return tiles
 
 
-def _beside(knobs: Knobs, tiles: Int64Array) -> float:
+def _neighbour_share(knobs: Knobs, tiles: Int64Array) -> float:
     """Returns the share of blocks that have a neighbour in their strip."""
-    same = np.diff(tiles // knobs.blocks_per_row) == 0
-    return float(np.mean(np.append(same, False) | np.insert(same, 0, False)))
+    is_neighbour = np.diff(tiles // knobs.blocks_per_row) == 0
+    return float(np.mean(np.append(is_neighbour, False) | np.insert(is_neighbour, 0, False)))
 
 
 # Knobs that all presets share. There are two waves of blocks on the 28 cores of owl-table1. The

@@ -61,13 +61,13 @@ def dram_commands(
         [(0, 0, 0), (12, 1, 0), (16, 1, 1)]
     """
     rows = [
-        _request(f"requests[{number}]", given)
-        for number, given in enumerate(items("dram_commands", "requests", requests))
+        _request(f"requests[{index}]", request)
+        for index, request in enumerate(items("dram_commands", "requests", requests))
     ]
-    for number, (before, after) in enumerate(pairwise(rows), 1):
+    for index, (before, after) in enumerate(pairwise(rows), 1):
         if after[0] < before[0]:
             raise ValueError(
-                f"dram_commands.requests[{number}]: cycle {after[0]} is before {before[0]}, that "
+                f"dram_commands.requests[{index}]: cycle {after[0]} is before {before[0]}, that "
                 "of the request before it; sort them by cycle"
             )
     columns = _core.sm_dram_commands(
@@ -80,21 +80,21 @@ def dram_commands(
     return commands_of(columns)
 
 
-def _request(where: str, given: object) -> tuple[int, int, bool]:
+def _request(name: str, request: object) -> tuple[int, int, bool]:
     """Returns a request as (cycle, address, whether it writes), checked."""
-    values = given.tolist() if isinstance(given, np.ndarray | np.generic) else given
+    values = request.tolist() if isinstance(request, np.ndarray | np.generic) else request
     if not isinstance(values, tuple | list) or len(values) != 3:
         raise TypeError(
-            f"dram_commands.{where}: a cycle, an address and whether it writes are needed, "
-            f"got {shown(given)}"
+            f"dram_commands.{name}: a cycle, an address and whether it writes are needed, "
+            f"got {shown(request)}"
         )
     cycle, address, write = values
     return (
-        integer("dram_commands", f"{where}: cycle", cycle, 0, 1 << 40),
-        integer("dram_commands", f"{where}: address", address, 0, (1 << 60) - 1),
+        integer("dram_commands", f"{name}: cycle", cycle, 0, 1 << 40),
+        integer("dram_commands", f"{name}: address", address, 0, (1 << 60) - 1),
         flag(
             "dram_commands",
-            f"{where}: write",
+            f"{name}: write",
             bool(write) if isinstance(write, np.bool_) else write,
         ),
     )

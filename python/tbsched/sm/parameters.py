@@ -155,8 +155,8 @@ def _shipped(name: str) -> Config:
 def _read(file: Traversable) -> Config:
     """Returns the configuration of a file."""
     try:
-        held = storage.content(file, _MAX_BYTES) if isinstance(file, Path) else file.read_bytes()
-        data = parsing.toml_tables(held)
+        content = storage.content(file, _MAX_BYTES) if isinstance(file, Path) else file.read_bytes()
+        data = parsing.toml_tables(content)
         return _described(storage.shown(file.name.removesuffix(".toml")), data)
     except FileNotFoundError:
         raise ValueError(f"config: no file {storage.shown(str(file))}") from None
@@ -174,11 +174,11 @@ def _described(name: str, data: dict[str, Any]) -> Config:
         names = [row.name for row in PARAMETERS.values() if row.section == section]
         rows = known_fields(section, data[section], names, names)
         for key, row in rows.items():
-            where = f"{section}.{key}"
+            key_path = f"{section}.{key}"
             fields = ("value", "provenance", "source")
-            known_fields(where, row, fields, fields)
+            known_fields(key_path, row, fields, fields)
             if row["provenance"] not in _PROVENANCES:
-                raise ValueError(f"{where}: provenance is none of {', '.join(_PROVENANCES)}")
+                raise ValueError(f"{key_path}: provenance is none of {', '.join(_PROVENANCES)}")
             values[key] = _checked(key, row["value"])
             provenance[key] = Provenance(row["provenance"], str(row["source"]))
     ordered = {key: values[key] for key in PARAMETERS}

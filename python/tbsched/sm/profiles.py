@@ -74,32 +74,32 @@ def load_ncu(
         'gpu__time_duration.sum'
         >>> profiles = {p.name: p for p in tb.sm.load_ncu("ncu.csv", "h200")}  # doctest: +SKIP
     """
-    where = storage.as_path(path)
+    report = storage.as_path(path)
     spec = find_device(device)
-    content = storage.content(where)
+    content = storage.content(report)
     try:
         lines = [line for line in content.decode().splitlines() if line.startswith('"')]
         units, *rows = csv.DictReader(io.StringIO("\n".join(lines)), restval="")
     except (ValueError, csv.Error):
-        raise ValueError(f"{storage.shown(where)}: no report of ncu --page raw --csv") from None
+        raise ValueError(f"{storage.shown(report)}: no report of ncu --page raw --csv") from None
     columns = {str(name).split(" ")[0]: name for name in units if name is not None}
     for name in (*NCU_METRICS, "Kernel", "Grid", "Block"):
         if name not in columns:
             raise ValueError(
-                f"{storage.shown(where)}: {name} is missing; give ncu --metrics all of "
+                f"{storage.shown(report)}: {name} is missing; give ncu --metrics all of "
                 "tb.sm.NCU_METRICS"
             )
     if not rows:
-        raise ValueError(f"{storage.shown(where)}: a report of no kernels")
-    found = []
-    for number, row in enumerate(rows):
+        raise ValueError(f"{storage.shown(report)}: a report of no kernels")
+    profiles = []
+    for index, row in enumerate(rows):
         cells = {key: row[name] for key, name in columns.items()}
         try:
-            found.append(_Row(cells, units[columns[_TIME]], spec).profile())
+            profiles.append(_Row(cells, units[columns[_TIME]], spec).profile())
         except ValueError as error:
-            kernel = f"launch {number}, {shown(cells['Kernel'])}"
-            raise ValueError(f"{storage.shown(where)}: {kernel}: {error}") from None
-    return tuple(found)
+            kernel = f"launch {index}, {shown(cells['Kernel'])}"
+            raise ValueError(f"{storage.shown(report)}: {kernel}: {error}") from None
+    return tuple(profiles)
 
 
 class _Row:

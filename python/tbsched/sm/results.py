@@ -178,6 +178,8 @@ class Simulations(Shown):
             1.0
         """
         row = self.rows[number]
-        same = (row.workload, row.config)
-        first = next(one for one in self.rows if (one.workload, one.config) == same)
+        workload_and_config = (row.workload, row.config)
+        first = next(
+            other for other in self.rows if (other.workload, other.config) == workload_and_config
+        )
         return row.ipc / first.ipc

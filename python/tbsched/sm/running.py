@@ -117,24 +117,24 @@ def simulate(
         >>> found.counts["l1_loads"]
         24080
     """
-    held, gpu = _workload(workload), _config(config)
-    asked = _scheduler(scheduler)
-    make = None if isinstance(asked, str) else asked
+    kernel, gpu = _workload(workload), _config(config)
+    policy = _scheduler(scheduler)
+    make = None if isinstance(policy, str) else policy
     counts, core, start, end, columns, awake = _core.sm_simulate(
-        (held.warps_per_block, held.blocks_per_core),
-        *fitted(held, gpu["line_bytes"], gpu["line_sectors"]),
+        (kernel.warps_per_block, kernel.blocks_per_core),
+        *fitted(kernel, gpu["line_bytes"], gpu["line_sectors"]),
         dict(gpu.values),
-        asked if isinstance(asked, str) else "round_robin",
+        policy if isinstance(policy, str) else "round_robin",
         make,
         np.array([], np.int32) if cores is None else integers("cores", cores, np.int32, "simulate"),
         flag("simulate", "commands", commands),
         flag("simulate", "warps", warps),
         flag("simulate", "checked", checked),
     )  # fmt: skip
-    name = asked if isinstance(asked, str) else getattr(asked, "__name__", "own")
+    name = policy if isinstance(policy, str) else getattr(policy, "__name__", "own")
     log = commands_of(columns) if commands else None
     issuing = structured(awake, _WARPS) if warps else None
-    return Simulation(held.name, name, gpu, counts, core, start, end, log, issuing)
+    return Simulation(kernel.name, name, gpu, counts, core, start, end, log, issuing)
 
 
 def simulate_many(
@@ -160,56 +160,58 @@ def simulate_many(
         >>> found[1].scheduler
         'owl'
     """
-    held = [_workload(one) for one in _listed("workloads", workloads)]
-    gpus = [_config(one) for one in _listed("configs", configs)]
-    rows = [(one, gpu) for one in held for gpu in gpus]
+    kernels = [_workload(item) for item in _listed("workloads", workloads)]
+    gpus = [_config(item) for item in _listed("configs", configs)]
+    rows = [(item, gpu) for item in kernels for gpu in gpus]
     shipped = [row[0] for row in _core.sm_schedulers()]
-    given = shipped if schedulers is None else schedulers
-    names = [_scheduler(one) for one in _listed("schedulers", given)]
-    many = integer("simulate_many", "threads", threads or os.cpu_count() or 1, 1, 1024)
-    with ThreadPoolExecutor(many) as pool:
-        found = [
-            pool.submit(partial(simulate, one, name, gpu)) for one, gpu in rows for name in names
+    wanted = shipped if schedulers is None else schedulers
+    names = [_scheduler(item) for item in _listed("schedulers", wanted)]
+    max_threads = integer("simulate_many", "threads", threads or os.cpu_count() or 1, 1, 1024)
+    with ThreadPoolExecutor(max_threads) as pool:
+        futures = [
+            pool.submit(partial(simulate, item, name, gpu)) for item, gpu in rows for name in names
         ]
         try:
-            return Simulations(tuple(each.result() for each in found))
+            return Simulations(tuple(future.result() for future in futures))
         finally:
             pool.shutdown(cancel_futures=True)
 
 
 def _listed(
-    field: str, given: str | os.PathLike[str] | Workload | Config | Iterable[object]
+    field: str, argument: str | os.PathLike[str] | Workload | Config | Iterable[object]
 ) -> Iterable[object]:
     """Returns an argument that may be one item or several, as several."""
-    if isinstance(given, str | os.PathLike | Workload | Config):
-        return [given]
-    return items("simulate_many", field, given)
+    if isinstance(argument, str | os.PathLike | Workload | Config):
+        return [argument]
+    return items("simulate_many", field, argument)
 
 
-def _scheduler(given: object) -> str | MakeScheduler:
+def _scheduler(scheduler: object) -> str | MakeScheduler:
     """Returns a scheduler that can be run: the name of a shipped one, or a class."""
-    if not isinstance(given, str):
-        if not callable(given):
-            raise TypeError(f"simulate.scheduler: a name or a class is needed, got {shown(given)}")
-        return given
+    if not isinstance(scheduler, str):
+        if not callable(scheduler):
+            raise TypeError(
+                f"simulate.scheduler: a name or a class is needed, got {shown(scheduler)}"
+            )
+        return scheduler
     known = [row.name for row in schedulers()]
-    if given not in known:
+    if scheduler not in known:
         raise ValueError(
-            f"scheduler: {shown(given)} is unknown; there are {', '.join(known)}"
-            f"{did_you_mean(given, known)}"
+            f"scheduler: {shown(scheduler)} is unknown; there are {', '.join(known)}"
+            f"{did_you_mean(scheduler, known)}"
         )
-    return given
+    return scheduler
 
 
-def _workload(given: object) -> Workload:
+def _workload(workload: object) -> Workload:
     """Returns a workload by its name, from a file, or as it is given."""
-    if isinstance(given, Workload):
-        return given
-    if isinstance(given, str | os.PathLike):
-        name = os.fspath(given)
+    if isinstance(workload, Workload):
+        return workload
+    if isinstance(workload, str | os.PathLike):
+        name = os.fspath(workload)
         return load_workload(name) if name.endswith(".npz") else preset(name)
-    raise TypeError(f"simulate.workload: a name, a path or a Workload, got {shown(given)}")
+    raise TypeError(f"simulate.workload: a name, a path or a Workload, got {shown(workload)}")
 
 
-def _config(given: object) -> Config:
-    return config(given)  # type: ignore[arg-type]
+def _config(wanted: object) -> Config:
+    return config(wanted)  # type: ignore[arg-type]

@@ -81,14 +81,14 @@ def matrix_product(
     compute[2::2] = 1  # multiplies and adds what was loaded
     warps = blocks * warps_per_block
     order = np.argsort(pieces % warps, kind="stable")
-    own = np.bincount(pieces % warps, minlength=warps) * accesses
+    warp_accesses = np.bincount(pieces % warps, minlength=warps) * accesses
     # Each warp first finds out which pieces are its own.
-    begins = np.cumsum(own) - own
+    begins = np.cumsum(warp_accesses) - warp_accesses
     return Workload(
         f"matrix_product {size}",
         warps_per_block,
         64 // warps_per_block,
-        np.concatenate([[0], np.cumsum(own + 1)]),
+        np.concatenate([[0], np.cumsum(warp_accesses + 1)]),
         np.insert(np.tile(compute, len(pieces)), begins, _INDEXING),
         np.insert(np.tile(access, len(pieces)), begins, NONE),
         np.insert((address[order] * _WORD).ravel(), begins, 0),
@@ -129,9 +129,12 @@ def tune(
         raise TypeError(f"tune.template: a function is needed, got {shown(template)}")
     if not isinstance(values, Mapping):
         raise TypeError(f"tune.values: values by parameter are needed, got {shown(values)}")
-    rows = {str(name): tuple(items("tune", str(name), given)) for name, given in values.items()}
-    for name, given in rows.items():
-        if not given:
+    rows = {
+        str(name): tuple(items("tune", str(name), values_given))
+        for name, values_given in values.items()
+    }
+    for name, values_given in rows.items():
+        if not values_given:
             raise ValueError(f"tune.{name}: no value; one or more are needed")
     workloads = []
     for chosen in itertools.product(*rows.values()):
@@ -141,5 +144,5 @@ def tune(
             raise TypeError(f"tune.template: it returns {shown(workload)}, not a workload")
         words = [workload.name, *(f"{name}={value}" for name, value in parameters.items())]
         workloads.append(replace(workload, name=" ".join(words)))
-    found = simulate_many(workloads, scheduler, config, threads=threads)
-    return Simulations(tuple(sorted(found, key=lambda run: run.counts["cycles"])))
+    simulations = simulate_many(workloads, scheduler, config, threads=threads)
+    return Simulations(tuple(sorted(simulations, key=lambda run: run.counts["cycles"])))

@@ -98,8 +98,8 @@ class Workload(HoldsArrays):
     @property
     def instructions(self) -> int:
         """Instructions of all warps."""
-        others = np.count_nonzero((self.access != ALSO) & (self.access != NONE))
-        return int(self.compute.sum(dtype=np.int64)) + int(others)
+        accesses = np.count_nonzero((self.access != ALSO) & (self.access != NONE))
+        return int(self.compute.sum(dtype=np.int64)) + int(accesses)
 
     def lines_of_blocks(self, line_bytes: int) -> tuple[Int64Array, Int64Array]:
         """Returns every line that a block touches, once.
@@ -136,7 +136,7 @@ _KINDS: dict[str, type[np.integer[Any]]] = {
 }
 _STEP = "address_step"
 _NAMES = ("name", "warps_per_block", "blocks_per_core", "rows", "compute", "access", _STEP)
-_MOST_BYTES = 2**29  # of all arrays of a file
+_MAX_BYTES = 2**29  # of all arrays of a file
 _DICTIONARY_AT = 5  # of the size of the dictionary, in what ZIP has before data packed by LZMA
 # What NumPy and its libraries raise of files that are no archives, or are broken.
 _BROKEN = (
@@ -147,14 +147,14 @@ _BROKEN = (
 
 
 def integers(
-    name: str, given: object, kind: type[_Number], owner: str = "workload"
+    name: str, values: object, kind: type[_Number], owner: str = "workload"
 ) -> npt.NDArray[_Number]:
     """Returns a row of integers as an array.
 
     Raises:
         TypeError, ValueError: something else, or out of the range of the kind.
     """
-    array = np.asarray(given)
+    array = np.asarray(values)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise TypeError(f"{owner}.{name}: one row of integers is needed")
     limits = np.iinfo(kind)
@@ -163,9 +163,9 @@ def integers(
     return np.ascontiguousarray(array, kind)
 
 
-def _sectors(given: object, access: Access, address: Addresses) -> Sectors:
+def _sectors(values: object, access: Access, address: Addresses) -> Sectors:
     """Returns the sectors of each access, checked."""
-    sectors = integers("sectors", given, np.uint8)
+    sectors = integers("sectors", values, np.uint8)
     if not len(sectors) == len(address) == len(access):
         raise ValueError("workload.sectors: access, address and sectors differ in length")
     if len(without := np.flatnonzero((sectors == 0) & (access < NONE))):
@@ -195,31 +195,31 @@ def fitted(workload: Workload, line_bytes: int, line_sectors: int) -> Rows:
         line_bytes: bytes of a line.
         line_sectors: of a line.
     """
-    held = Rows(
+    arrays = Rows(
         workload.rows, workload.compute, workload.access, workload.address,
         np.array([], np.uint8) if workload.sectors is None else workload.sectors,
     )  # fmt: skip
-    same = (line_bytes, line_sectors) == (LINE_BYTES, LINE_BYTES // SECTOR_BYTES)
-    if same or not len(held.sectors):
-        return held
-    places = np.arange(LINE_BYTES // SECTOR_BYTES)
-    touched = held.sectors[:, None] >> places & 1 == 1
-    touched[held.access >= NONE, 0] = True
-    row, place = np.nonzero(touched)
-    address = held.address[row] + (place * SECTOR_BYTES).astype(np.uint64)
+    has_such_lines = (line_bytes, line_sectors) == (LINE_BYTES, LINE_BYTES // SECTOR_BYTES)
+    if has_such_lines or not len(arrays.sectors):
+        return arrays
+    sector_index = np.arange(LINE_BYTES // SECTOR_BYTES)
+    touched = arrays.sectors[:, None] >> sector_index & 1 == 1
+    touched[arrays.access >= NONE, 0] = True
+    row, sector = np.nonzero(touched)
+    address = arrays.address[row] + (sector * SECTOR_BYTES).astype(np.uint64)
     line, offset = np.divmod(address, np.uint64(line_bytes))
     # Neighbours of one row and line are one access.
-    others = (row[1:] != row[:-1]) | (line[1:] != line[:-1])
-    first = np.flatnonzero(np.concatenate([[True], others]))
+    is_other = (row[1:] != row[:-1]) | (line[1:] != line[:-1])
+    first = np.flatnonzero(np.concatenate([[True], is_other]))
     sectors = np.uint8(1) << (offset // np.uint64(line_bytes // line_sectors)).astype(np.uint8)
     of_row = row[first]
-    again = np.concatenate([[False], of_row[1:] == of_row[:-1]])
+    is_further = np.concatenate([[False], of_row[1:] == of_row[:-1]])
     return Rows(
-        np.searchsorted(of_row, held.rows),
-        np.where(again, 0, held.compute[of_row]).astype(np.int32),
-        np.where(again, ALSO, held.access[of_row]).astype(np.uint8),
+        np.searchsorted(of_row, arrays.rows),
+        np.where(is_further, 0, arrays.compute[of_row]).astype(np.int32),
+        np.where(is_further, ALSO, arrays.access[of_row]).astype(np.uint8),
         line[first] * np.uint64(line_bytes),
-        np.where(held.access[of_row] < NONE, np.bitwise_or.reduceat(sectors, first), 0).astype(
+        np.where(arrays.access[of_row] < NONE, np.bitwise_or.reduceat(sectors, first), 0).astype(
             np.uint8
         ),
     )
@@ -250,8 +250,8 @@ def save_workload(workload: Workload, path: str | os.PathLike[str]) -> None:
     if workload.sectors is None:
         values.pop("sectors")
     total = sum(np.asanyarray(value).nbytes for value in values.values())
-    if total > _MOST_BYTES:
-        raise ValueError(f"workload: its arrays take {total} bytes, more than {_MOST_BYTES}")
+    if total > _MAX_BYTES:
+        raise ValueError(f"workload: its arrays take {total} bytes, more than {_MAX_BYTES}")
     with storage.replacing(storage.as_path(path)) as file, zipfile.ZipFile(file, "w") as out:
         for name, value in values.items():
             entry = zipfile.ZipInfo(f"{name}.npy")
@@ -275,28 +275,28 @@ def load_workload(path: str | os.PathLike[str]) -> Workload:
         >>> tb.sm.load_workload("scp.npz").warps_per_block
         4
     """
-    where = storage.as_path(path)
-    content = storage.content(where)
+    file = storage.as_path(path)
+    content = storage.content(file)
     try:
         if not zipfile.is_zipfile(io.BytesIO(content)):
             raise ValueError("not an .npz file such as tb.sm.save_workload writes")
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            held = _arrays(archive, content)
-        if missing := [name for name in _NAMES if name not in held]:
+            arrays = _arrays(archive, content)
+        if missing := [name for name in _NAMES if name not in arrays]:
             raise ValueError(f"{missing[0]} is missing")
         return Workload(
-            str(held["name"]),
-            int(held["warps_per_block"]),
-            int(held["blocks_per_core"]),
-            held["rows"],
-            held["compute"],
-            held["access"],
-            held[_STEP].cumsum(dtype=np.int64),
-            held.get("sectors"),
+            str(arrays["name"]),
+            int(arrays["warps_per_block"]),
+            int(arrays["blocks_per_core"]),
+            arrays["rows"],
+            arrays["compute"],
+            arrays["access"],
+            arrays[_STEP].cumsum(dtype=np.int64),
+            arrays.get("sectors"),
         )
     except _BROKEN as error:
         why = str(error) or type(error).__name__
-        raise ValueError(f"{storage.shown(where)}: no workload: {why}") from None
+        raise ValueError(f"{storage.shown(file)}: no workload: {why}") from None
 
 
 def _arrays(archive: zipfile.ZipFile, content: bytes) -> dict[str, npt.NDArray[Any]]:
@@ -308,15 +308,15 @@ def _arrays(archive: zipfile.ZipFile, content: bytes) -> dict[str, npt.NDArray[A
     names = {f"{name}.npy": name for name in (*_NAMES, "sectors")}
     entries = [entry for entry in archive.infolist() if entry.filename in names]
     total = sum(entry.file_size for entry in entries)
-    most = min(unpacking.most_unpacked(len(content)), _MOST_BYTES)
-    if total > most:
-        raise ValueError(f"{len(content)} bytes unpack to {total}, more than {most}")
-    found = {}
+    max_bytes = min(unpacking.most_unpacked(len(content)), _MAX_BYTES)
+    if total > max_bytes:
+        raise ValueError(f"{len(content)} bytes unpack to {total}, more than {max_bytes}")
+    arrays = {}
     for entry in entries:
         _check_dictionary(entry, content)
         with archive.open(entry) as file:
-            found[names[entry.filename]] = _array(names[entry.filename], file.read())
-    return found
+            arrays[names[entry.filename]] = _array(names[entry.filename], file.read())
+    return arrays
 
 
 def _array(name: str, data: bytes) -> npt.NDArray[Any]:
@@ -329,8 +329,8 @@ def _array(name: str, data: bytes) -> npt.NDArray[Any]:
     if math.prod(shape) * kind.itemsize > len(data):
         raise ValueError(f"{name}: an array of {shown(shape)} in {len(data)} bytes")
     file.seek(0)
-    found: npt.NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
-    return found
+    array: npt.NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+    return array
 
 
 def _check_dictionary(entry: zipfile.ZipInfo, content: bytes) -> None:

@@ -66,8 +66,8 @@ class Compiled:
         self._frames = frames(opcodes, architecture)
 
     def reason(self, opcode: Opcode) -> str:
-        found = self._frames[opcode.name]
-        return str(found) if isinstance(found, Unverified) else ""
+        frame = self._frames[opcode.name]
+        return str(frame) if isinstance(frame, Unverified) else ""
 
     def waits(self, opcode: Opcode) -> bool:
         return self._frame(opcode).waits
@@ -79,7 +79,7 @@ class Compiled:
         return loops(self._frame(opcode), wanted, self._architecture)
 
     def _frame(self, opcode: Opcode) -> Frame:
-        found = self._frames[opcode.name]
-        if isinstance(found, Unverified):
-            raise found
-        return found
+        frame = self._frames[opcode.name]
+        if isinstance(frame, Unverified):
+            raise frame
+        return frame

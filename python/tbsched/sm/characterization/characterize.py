@@ -83,7 +83,7 @@ def characterize(
         sizes = tuple(warps) if warps is not None else tuple(range(1, bench.spec.warps_per_sm + 1))
         advance = stack.enter_context(_advancing(seconds if progress else 0))
         series = Series(bench, file, repeats, time.monotonic() + seconds, advance)
-        reasons = _measured(series, _Maker(workshop), rows, sizes)
+        reasons = _measure(series, _Maker(workshop), rows, sizes)
     return characterization(bench.spec, bench.about(), series.runs.values(), reasons)
 
 
@@ -113,8 +113,8 @@ class Series:
         until: float,
         advance: Callable[[], object],
     ) -> None:
-        held = () if file is None else file.runs
-        self.runs: dict[Key, Run] = {run.key: run for run in held}
+        earlier_runs = () if file is None else file.runs
+        self.runs: dict[Key, Run] = {run.key: run for run in earlier_runs}
         self._bench, self._file, self._repeats = bench, file, repeats
         self._until, self._advance = until, advance
         self._launches: dict[tuple[Scope, int], Placed | None] = {}
@@ -138,10 +138,14 @@ class Series:
     def _placed(self, scope: Scope, sizes: Iterable[int]) -> list[Placed]:
         """Returns launches with these numbers of warps, without those that cannot be placed."""
         wanted = [(scope, size) for size in sizes]
-        for each in wanted:
-            if each not in self._launches:
-                self._launches[each] = placed(self._bench.spec, *each)
-        return [launch for each in wanted if (launch := self._launches[each]) is not None]
+        for scope_and_size in wanted:
+            if scope_and_size not in self._launches:
+                self._launches[scope_and_size] = placed(self._bench.spec, *scope_and_size)
+        return [
+            launch
+            for scope_and_size in wanted
+            if (launch := self._launches[scope_and_size]) is not None
+        ]
 
     def _run(self, loop: Loop, launch: Placed, repeat: int, iterations: int) -> Run:
         """Runs a loop, unless it has run already; raises _TimeOver after the time limit."""
@@ -179,10 +183,10 @@ class _Maker:
     def loops(self, wanted: Mapping[Opcode, list[Wanted]]) -> dict[Opcode, list[Loop]]:
         """Returns the loops of each opcode for which all wanted ones could be made."""
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            made = list(pool.map(self._one, wanted, wanted.values()))
-        return {row: loops for row, loops in zip(wanted, made, strict=True) if loops}
+            loops_by_row = list(pool.map(self._loops_of, wanted, wanted.values()))
+        return {row: loops for row, loops in zip(wanted, loops_by_row, strict=True) if loops}
 
-    def _one(self, row: Opcode, wanted: list[Wanted]) -> list[Loop]:
+    def _loops_of(self, row: Opcode, wanted: list[Wanted]) -> list[Loop]:
         """Returns the loops of an opcode; [] with a noted reason if none can be made."""
         try:
             return self.workshop.loops(row, wanted) if wanted else []
@@ -191,26 +195,28 @@ class _Maker:
             return []
 
 
-def _measured(
+def _measure(
     series: Series, maker: _Maker, rows: list[Opcode], sizes: tuple[int, ...]
 ) -> dict[str, str]:
     """Runs what there is to run; returns why not all of it was, by name of the opcode."""
     maker.reasons |= {row.name: maker.workshop.reason(row) for row in rows}
     able = [row for row in rows if not maker.reasons[row.name]]
-    left = {row.name: "the time was over" for row in able}
+    reasons = {row.name: "the time was over" for row in able}
     try:
         latencies = _latencies(series, maker, able)
-        made = maker.loops({row: _timed(maker.workshop, row, latencies[row]) for row in able})
-        for loops in made.values():
+        loops_by_row = maker.loops(
+            {row: _timed(maker.workshop, row, latencies[row]) for row in able}
+        )
+        for loops in loops_by_row.values():
             for loop in loops:
                 series.time(loop, Scope.ONE_SM, [size for size in _OFTEN if size in sizes])
             series.time(loops[-1], Scope.ALL_SMS, _EVERYWHERE)  # the fastest alone
-        for row, loops in made.items():
+        for row, loops in loops_by_row.items():
             for loop in loops:
                 series.time(loop, Scope.ONE_SM, sizes, once=True)
-            del left[row.name]
+            del reasons[row.name]
     except _TimeOver:
-        return left | {name: reason for name, reason in maker.reasons.items() if reason}
+        return reasons | {name: reason for name, reason in maker.reasons.items() if reason}
     return maker.reasons
 
 
@@ -219,16 +225,20 @@ def _latencies(series: Series, maker: _Maker, rows: list[Opcode]) -> dict[Opcode
 
     A few stalls are tried first, then those between the last wrong one and the first right one.
     """
-    asked = [row for row in rows if row.executes and not maker.workshop.waits(row)]
-    runs: dict[Opcode, list[Run]] = {row: [] for row in asked if row.tells}
+    encoded = [row for row in rows if row.executes and not maker.workshop.waits(row)]
+    runs: dict[Opcode, list[Run]] = {row: [] for row in encoded if row.tells}
     stalls: dict[Opcode, Iterable[int]] = dict.fromkeys(runs, _SWEEP)
     for _ in range(2):
-        wanted = {row: _swept(row, each) for row, each in stalls.items()}
+        wanted = {row: _swept(row, row_stalls) for row, row_stalls in stalls.items()}
         for row, loops in maker.loops(wanted).items():
             runs[row] += series.sweep(loops)
-        stalls = {row: _between(least_stall(mine)) for row, mine in runs.items()}
-    found: dict[Opcode, int | None] = dict.fromkeys(rows, 1)
-    return found | dict.fromkeys(asked) | {row: least_stall(mine) for row, mine in runs.items()}
+        stalls = {row: _stalls_below(least_stall(row_runs)) for row, row_runs in runs.items()}
+    unknown: dict[Opcode, int | None] = dict.fromkeys(rows, 1)
+    return (
+        unknown
+        | dict.fromkeys(encoded)
+        | {row: least_stall(row_runs) for row, row_runs in runs.items()}
+    )
 
 
 def _swept(row: Opcode, stalls: Iterable[int]) -> list[Wanted]:
@@ -240,16 +250,16 @@ def _swept(row: Opcode, stalls: Iterable[int]) -> list[Wanted]:
     ]
 
 
-def _between(least: int | None) -> Iterable[int]:
+def _stalls_below(right_stall: int | None) -> Iterable[int]:
     """Returns the stalls below one of the sweep that were not tried."""
-    if least is None:
+    if right_stall is None:
         return ()
-    return range(max(stall for stall in _SWEEP if stall < least) + 1, least)
+    return range(max(stall for stall in _SWEEP if stall < right_stall) + 1, right_stall)
 
 
 def _timed(workshop: Workshop, row: Opcode, latency: int | None) -> list[Wanted]:
     """Returns the loops whose time is taken, the fastest last."""
-    found = []
+    wanted = []
     for mode in Mode:
         known = workshop.distances(row, mode)
         distances = [d for d in _DISTANCES if d in known]
@@ -259,11 +269,11 @@ def _timed(workshop: Workshop, row: Opcode, latency: int | None) -> list[Wanted]
             continue
         needs = (latency or 1) if mode is Mode.WRITE_READ else 1
         # A scoreboard's mark is seen two clocks after it was set.
-        least = 2 if workshop.waits(row) and mode is Mode.WRITE_READ else 1
+        min_stall = 2 if workshop.waits(row) and mode is Mode.WRITE_READ else 1
         for distance in distances:
-            spacing = max(-(-needs // distance), -(-least // distance))
-            found.append(Wanted(row.name, mode, distance, spacing))
-    return found
+            spacing = max(-(-needs // distance), -(-min_stall // distance))
+            wanted.append(Wanted(row.name, mode, distance, spacing))
+    return wanted
 
 
 @dataclass(slots=True)

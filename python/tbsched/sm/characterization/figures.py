@@ -36,8 +36,8 @@ class Measured:
 
     @classmethod
     def of(cls, values: Iterable[float]) -> Measured:
-        found = list(values)
-        return cls(float(np.mean(found)), min(found), max(found), len(found))
+        numbers = list(values)
+        return cls(float(np.mean(numbers)), min(numbers), max(numbers), len(numbers))
 
     @property
     def spread(self) -> float:
@@ -126,24 +126,24 @@ def figures(
         sms: of the GPU.
         reason: why it could not be measured.
     """
-    mine = [run for run in runs if run.key.opcode == opcode]
-    whole = [run for run in mine if _is_whole(run, sms)]
-    timed = [run for run in whole if not run.key.updates]
+    opcode_runs = [run for run in runs if run.key.opcode == opcode]
+    whole_runs = [run for run in opcode_runs if _is_whole(run, sms)]
+    timed = [run for run in whole_runs if not run.key.updates]
     local = _points(run for run in timed if run.key.scope is Scope.ONE_SM)
     everywhere = _points(run for run in timed if run.key.scope is Scope.ALL_SMS)
-    most = max((found.runs for found in local.values()), default=0)
-    often = (found for found in local.values() if found.runs == most)
-    best = max(often, key=lambda found: found.value, default=None)
+    max_runs = max((result.runs for result in local.values()), default=0)
+    often = (result for result in local.values() if result.runs == max_runs)
+    best = max(often, key=lambda result: result.value, default=None)
     groups = {is_even: [run for run in timed if _is_even(run, processing_blocks) is is_even]
               for is_even in (True, False)}  # fmt: skip
     return Figures(
         opcode,
         best,
         best is not None and len({point[:2] for point in _near(local, best)}) > 1,
-        max(everywhere.values(), key=lambda found: found.value, default=None),
+        max(everywhere.values(), key=lambda result: result.value, default=None),
         _scheduling_wait(local),
         _dependence_wait(local),
-        least_stall(whole),
+        least_stall(whole_runs),
         None if best is None else _least_warps(local, best),
         _ends(run for run in timed if run.key.scope is Scope.ONE_SM),
         None if best is None else _overhead(local, best, processing_blocks),
@@ -152,9 +152,9 @@ def figures(
         _best_share(local, best, processing_blocks, is_even=True),
         _best_share(local, best, processing_blocks, is_even=False),
         sum(not _is_balanced(run, processing_blocks) for run in timed),
-        len(mine) - len(whole),
-        sum(not run.as_predicted for run in whole),
-        len(mine),
+        len(opcode_runs) - len(whole_runs),
+        sum(not run.as_predicted for run in whole_runs),
+        len(opcode_runs),
         reason,
     )
 
@@ -185,7 +185,7 @@ def least_stall(runs: Iterable[Run]) -> int | None:
     if not results:
         return None
     safest = results[max(results)]
-    if any(len(found) != 1 for found in safest.values()):
+    if any(len(values_seen) != 1 for values_seen in safest.values()):
         return None
     least = None
     for spacing in sorted(results, reverse=True):
@@ -197,31 +197,31 @@ def least_stall(runs: Iterable[Run]) -> int | None:
 
 def _points(runs: Iterable[Run]) -> dict[Point, Measured]:
     """Returns the results per clock of each mode, distance and number of warps."""
-    found = defaultdict(list)
+    rates = defaultdict(list)
     for run in runs:
         point = Point(run.key.mode, run.key.distance, run.key.warps)
-        found[point].append(results_per_clock(run))
-    return {point: Measured.of(values) for point, values in found.items()}
+        rates[point].append(results_per_clock(run))
+    return {point: Measured.of(values) for point, values in rates.items()}
 
 
 def _ends(runs: Iterable[Run]) -> dict[Point, int]:
     """Returns by how many clocks the last warp ends after the first, at most, per point."""
-    found: dict[Point, int] = {}
+    latest: dict[Point, int] = {}
     for run in runs:
         point = Point(run.key.mode, run.key.distance, run.key.warps)
-        found[point] = max(found.get(point, 0), int(np.ptp(run.warps["end"])))
-    return found
+        latest[point] = max(latest.get(point, 0), int(np.ptp(run.warps["end"])))
+    return latest
 
 
 def _near(points: Mapping[Point, Measured], best: Measured) -> list[Point]:
-    return [point for point, found in points.items() if found.value >= NEAR * best.value]
+    return [point for point, result in points.items() if result.value >= NEAR * best.value]
 
 
 def _waits(points: Mapping[Point, Measured]) -> dict[Point, Measured]:
     """Clocks an instruction, of single warps."""
     return {
-        point: Measured(LANES / found.value, LANES / found.high, LANES / found.low, found.runs)
-        for point, found in points.items()
+        point: Measured(LANES / result.value, LANES / result.high, LANES / result.low, result.runs)
+        for point, result in points.items()
         if point.warps == 1
     }
 
@@ -231,8 +231,8 @@ def _scheduling_wait(points: Mapping[Point, Measured]) -> Measured | None:
     waits = _waits(points)
     if not waits:
         return None
-    least = min(found.value for found in waits.values())
-    fast = [point for point, found in waits.items() if found.value <= least * (1 + _SAME)]
+    shortest = min(wait.value for wait in waits.values())
+    fast = [point for point, wait in waits.items() if wait.value <= shortest * (1 + _SAME)]
     return waits[min(fast, key=lambda point: point.distance)]
 
 
@@ -244,16 +244,16 @@ def _least_warps(
     points: Mapping[Point, Measured], best: Measured
 ) -> dict[tuple[Mode, int], int]:  # fmt: skip
     """Returns the fewest warps with nearly the best throughput, by mode and distance."""
-    found: dict[tuple[Mode, int], int] = {}
+    fewest: dict[tuple[Mode, int], int] = {}
     for point in sorted(_near(points, best)):
-        found.setdefault((point.mode, point.distance), point.warps)
-    return found
+        fewest.setdefault((point.mode, point.distance), point.warps)
+    return fewest
 
 
 def _overhead(points: Mapping[Point, Measured], best: Measured, blocks: int) -> int | None:
     """Returns how many more warps reach the best than would if each were as fast as alone."""
-    where = next(point for point, found in points.items() if found is best)
-    curve = {p.warps: found.value for p, found in points.items() if p[:2] == where[:2]}
+    best_point = next(point for point, result in points.items() if result is best)
+    curve = {p.warps: result.value for p, result in points.items() if p[:2] == best_point[:2]}
     even = [warps for warps in sorted(curve) if warps % blocks == 0]
     if 1 not in curve:
         return None
@@ -270,21 +270,21 @@ def _best_share(
         return None
     near = set(_near(points, best))
     loops = {point[:2] for point in near}
-    asked = [p for p in points if p[:2] in loops and (p.warps % blocks == 0) is is_even]
-    return sum(point in near for point in asked) / len(asked) if asked else None
+    candidates = [p for p in points if p[:2] in loops and (p.warps % blocks == 0) is is_even]
+    return sum(point in near for point in candidates) / len(candidates) if candidates else None
 
 
 def _skew(runs: Iterable[Run]) -> Skew | None:
     """Returns how far starts and ends of an SM's warps lie apart; None without several."""
-    found = [
+    skews = [
         (int(np.ptp(warps["start"])), int(np.ptp(warps["end"])))
         for run in runs
         for warps in _by_sm(run)
         if len(warps) > 1
     ]
-    if not found:
+    if not skews:
         return None
-    return Skew(max(starting for starting, _ in found), max(ending for _, ending in found))
+    return Skew(max(starting for starting, _ in skews), max(ending for _, ending in skews))
 
 
 def _by_sm(run: Run) -> list[np.ndarray]:

@@ -80,16 +80,16 @@ def frames(opcodes: Iterable[Opcode], architecture: str) -> dict[str, Frame | Un
     Raises:
         ToolMissing: ptxas or nvdisasm is not there.
     """
-    rooms = {each: ITEMS - each.chains for each in opcodes}
-    found = _compiled(rooms, architecture)
+    rooms = {opcode: ITEMS - opcode.chains for opcode in opcodes}
+    compiled_frames = _compiled(rooms, architecture)
     # For those of which the compiler needed more instructions, or added some.
     excess = {
-        each: each_frame.items - ITEMS
-        for each in rooms
-        if isinstance(each_frame := found[each.name], Frame) and each_frame.items != ITEMS
+        opcode: frame.items - ITEMS
+        for opcode in rooms
+        if isinstance(frame := compiled_frames[opcode.name], Frame) and frame.items != ITEMS
     }
-    again = {each: rooms[each] - more for each, more in excess.items()}
-    return found | (_compiled(again, architecture) if again else {})
+    smaller_rooms = {opcode: rooms[opcode] - more for opcode, more in excess.items()}
+    return compiled_frames | (_compiled(smaller_rooms, architecture) if smaller_rooms else {})
 
 
 def ptx(opcode: Opcode, architecture: str, slots: int) -> str:
@@ -119,23 +119,23 @@ def ptx(opcode: Opcode, architecture: str, slots: int) -> str:
 
 def _compiled(rooms: Mapping[Opcode, int], architecture: str) -> dict[str, Frame | Unverified]:
     """Returns the frame of each opcode, or why there is none."""
-    found: dict[str, Frame | Unverified] = {}
+    frames_by_name: dict[str, Frame | Unverified] = {}
     cubins = {}
-    for each, slots in rooms.items():
+    for opcode, slots in rooms.items():
         try:
-            cubins[each] = assemble(ptx(each, architecture, slots), architecture)
+            cubins[opcode] = assemble(ptx(opcode, architecture, slots), architecture)
         except ValueError as error:
-            found[each.name] = Unverified(f"{each.name}: {error}")
-    places = [code_of(cubin, KERNEL) for cubin in cubins.values()]
-    codes = [cubin[a:b] for cubin, (a, b) in zip(cubins.values(), places, strict=True)]
-    for (each, cubin), (at, _), code in zip(
-        cubins.items(), places, disassemble(codes, architecture), strict=True
+            frames_by_name[opcode.name] = Unverified(f"{opcode.name}: {error}")
+    code_ranges = [code_of(cubin, KERNEL) for cubin in cubins.values()]
+    codes = [cubin[a:b] for cubin, (a, b) in zip(cubins.values(), code_ranges, strict=True)]
+    for (opcode, cubin), (at, _), code in zip(
+        cubins.items(), code_ranges, disassemble(codes, architecture), strict=True
     ):
         try:
-            found[each.name] = _framed(each, cubin, at, code)
+            frames_by_name[opcode.name] = _framed(opcode, cubin, at, code)
         except Unverified as error:
-            found[each.name] = error
-    return found
+            frames_by_name[opcode.name] = error
+    return frames_by_name
 
 
 def _framed(opcode: Opcode, cubin: bytes, at: int, code: tuple[Instruction, ...]) -> Frame:
@@ -143,15 +143,15 @@ def _framed(opcode: Opcode, cubin: bytes, at: int, code: tuple[Instruction, ...]
     first, last = _loop(code)
     inside = range(first, last + 1)
     wanted = [k for k in inside if code[k].opcode == opcode.sass]
-    mine = [k for k in inside if code[k].opcode in (opcode.sass, *opcode.also)]
-    control = tuple(k for k in inside if k not in mine and code[k].opcode not in _FILLERS)
+    measured_at = [k for k in inside if code[k].opcode in (opcode.sass, *opcode.also)]
+    control = tuple(k for k in inside if k not in measured_at and code[k].opcode not in _FILLERS)
     if len(control) != _CONTROL:
-        others = ", ".join(sorted({code[k].opcode for k in control}))
+        found_opcodes = ", ".join(sorted({code[k].opcode for k in control}))
         raise Unverified(
             f"{opcode.name}: {opcode.sass} and {_CONTROL} instructions of control were expected in "
-            f"the loop, and {others} were found"
+            f"the loop, and {found_opcodes} were found"
         )
-    chains = tuple(sorted({words.DESTINATION.of(code[k].word) for k in mine}))
+    chains = tuple(sorted({words.DESTINATION.of(code[k].word) for k in measured_at}))
     if len(chains) != opcode.chains or len(wanted) < 2:
         raise Unverified(
             f"{opcode.name}: {opcode.chains} chains of {opcode.sass} were expected in the loop; "
@@ -159,7 +159,7 @@ def _framed(opcode: Opcode, cubin: bytes, at: int, code: tuple[Instruction, ...]
         )
     template = code[wanted[0]].word
     sources = _sources(opcode, [code[k].word for k in wanted])
-    mixed = [code[k].word for k in mine if code[k].opcode == opcode.mixed] or [template]
+    mixed = [code[k].word for k in measured_at if code[k].opcode == opcode.mixed] or [template]
     if opcode.mixed and (mixed == [template] or _sources(opcode, mixed) != sources):
         raise Unverified(f"{opcode.name}: {opcode.mixed} does not do the same as {opcode.sass}")
     waits = words.WRITES.of(template) != words.NO_SCOREBOARD
@@ -170,7 +170,7 @@ def _framed(opcode: Opcode, cubin: bytes, at: int, code: tuple[Instruction, ...]
 
 def _loop(code: tuple[Instruction, ...]) -> tuple[int, int]:
     """Returns the first and the last instruction of the loop that holds the placeholders."""
-    slots = [k for k, each in enumerate(code) if each.opcode == "PMTRIG"]
+    slots = [k for k, instruction in enumerate(code) if instruction.opcode == "PMTRIG"]
     last = next(k for k in range(slots[-1], len(code)) if code[k].opcode == "BRA")
     first = code[last].target or 0
     clocks = [k for k in (first - 1, last + 1) if "SR_CLOCKLO" in code[k].operands]
@@ -186,7 +186,7 @@ def _sources(opcode: Opcode, exemplars: list[int]) -> tuple[words.Field, ...]:
     for field in (*varying, *words.ISSUE):
         known |= field.mask
     for word in exemplars:
-        other = any(field.of(word) != words.DESTINATION.of(word) for field in varying)
-        if not varying or other or (word ^ exemplars[0]) & ~known:
+        reads_another = any(field.of(word) != words.DESTINATION.of(word) for field in varying)
+        if not varying or reads_another or (word ^ exemplars[0]) & ~known:
             raise Unverified(f"{opcode.name}: not every {opcode.sass} reads what it writes")
     return varying

@@ -63,8 +63,8 @@ class GpuBench:
         return {"name": self.info.name, "sms": self.info.sms, **self.info.details}
 
     def workshop(self, opcodes: Iterable[Opcode]) -> Compiled:
-        number = str(self.info.details["compute_capability"]).replace(".", "")
-        return Compiled(opcodes, f"sm_{number}")
+        capability = str(self.info.details["compute_capability"]).replace(".", "")
+        return Compiled(opcodes, f"sm_{capability}")
 
     def run(self, loop: Loop, placed: Placed, iterations: int) -> StructuredArray:
         """Launches the kernel, waits for it, and returns what its warps wrote."""
@@ -74,7 +74,7 @@ class GpuBench:
         self._bytes[: len(operands)] = np.frombuffer(operands, np.uint8)
         self._there.copy_from(self._here, stream=self._stream)
         at = int(self._there.handle)
-        numbers = (
+        kernel_arguments = (
             iterations, placed.target, placed.measuring, placed.short_block, placed.short_warps,
         )  # fmt: skip
         addresses = (at + self._records_at, at + _OPERANDS, at)
@@ -83,7 +83,7 @@ class GpuBench:
             self._core.LaunchConfig(grid=placed.blocks, block=placed.threads),
             self._kernel(loop),
             *map(np.uint64, addresses),
-            *map(np.uint32, numbers),
+            *map(np.uint32, kernel_arguments),
         )
         self._there.copy_to(self._here, stream=self._stream)
         self._stream.sync()

@@ -72,10 +72,10 @@ def distances(around: Frame, mode: Mode) -> tuple[int, ...]:
     A scoreboard tells of one chain, and there are six; and results of read-read instructions take
     half of the registers.
     """
-    most = around.opcode.chains if mode is Mode.WRITE_READ else around.opcode.chains // 2
+    max_distance = around.opcode.chains if mode is Mode.WRITE_READ else around.opcode.chains // 2
     if mode is Mode.WRITE_READ and around.waits:
-        most = min(most, words.SCOREBOARDS)
-    return tuple(range(1, most + 1))
+        max_distance = min(max_distance, words.SCOREBOARDS)
+    return tuple(range(1, max_distance + 1))
 
 
 def loops(around: Frame, wanted: Iterable[Wanted], architecture: str) -> list[Loop]:
@@ -97,22 +97,24 @@ def loops(around: Frame, wanted: Iterable[Wanted], architecture: str) -> list[Lo
         >>> loops(frame, [Wanted("fp32.fma", Mode.WRITE_READ, 4)], "sm_90")[0].instructions
         480
     """
-    given = [_spaced(around, each) for each in wanted]
-    planned = [_planned(around, each, spacing) for each, spacing in given]
+    with_spacing = [_spaced(around, spec) for spec in wanted]
+    planned = [_planned(around, spec, spacing) for spec, spacing in with_spacing]
     cubins = [_written(around, plan) for plan in planned]
     end = around.at + len(around.code) * words.BYTES
     codes = disassemble([cubin[around.at : end] for cubin in cubins], architecture)
-    found = []
-    for (each, spacing), plan, cubin, code in zip(given, planned, cubins, codes, strict=True):
-        check(around, code, each)
+    loops_made = []
+    for (spec, spacing), plan, cubin, code in zip(
+        with_spacing, planned, cubins, codes, strict=True
+    ):
+        check(around, code, spec)
         inside = code[around.first : around.last + 1]
         if [instruction.word for instruction in inside] != plan:
-            raise Unverified(f"{each.opcode}: the loop was not written as planned")
-        count = sum(instruction.opcode in _asked(around.opcode) for instruction in inside)
-        found.append(
-            Loop(each.opcode, each.mode, each.distance, spacing, each.updates, count, cubin)
+            raise Unverified(f"{spec.opcode}: the loop was not written as planned")
+        count = sum(instruction.opcode in _sass_names(around.opcode) for instruction in inside)
+        loops_made.append(
+            Loop(spec.opcode, spec.mode, spec.distance, spacing, spec.updates, count, cubin)
         )
-    return found
+    return loops_made
 
 
 def _spaced(around: Frame, wanted: Wanted) -> tuple[Wanted, int]:
@@ -147,8 +149,10 @@ def _planned(around: Frame, wanted: Wanted, spacing: int) -> list[int]:
     if spacing < 1 or not groups:
         raise ValueError(f"spacing: {spacing} clocks do not fit the loop")
     items = []
-    for number in range(groups):
-        items += _group(around, wanted.mode, wanted.distance, spacing, number * wanted.distance)
+    for group_index in range(groups):
+        items += _group(
+            around, wanted.mode, wanted.distance, spacing, group_index * wanted.distance
+        )
     items += [Control(1).on(words.NOP)] * (around.items - len(items))
     count, test, branch = (around.code[k].word for k in around.control)
     middle = len(items) // 2
@@ -159,7 +163,7 @@ def _planned(around: Frame, wanted: Wanted, spacing: int) -> list[int]:
 
 def _group(around: Frame, mode: Mode, distance: int, spacing: int, before: int) -> list[int]:
     """Returns an instruction on each chain, with the spacing between; ``before`` came earlier."""
-    found = []
+    words_of_group = []
     reuse = 0
     if around.opcode.reuse and spacing <= words.PATIENT:  # it is lost when the warp yields
         constant = (field not in around.sources for field in words.SOURCES)
@@ -167,8 +171,8 @@ def _group(around: Frame, mode: Mode, distance: int, spacing: int, before: int) 
     for k in range(distance):
         source = around.chains[k]
         word = around.other if (before + k) % 2 else around.template
-        for place in around.sources:
-            word = place.set(word, source)
+        for source_field in around.sources:
+            word = source_field.set(word, source)
         stall = min(spacing, words.MOST_STALL)
         if mode is Mode.WRITE_READ:
             word = words.DESTINATION.set(word, source)
@@ -178,12 +182,12 @@ def _group(around: Frame, mode: Mode, distance: int, spacing: int, before: int) 
         else:
             word = words.DESTINATION.set(word, around.chains[distance + k])
             control = Control(stall, 0) if around.waits else Control(stall, reuse=reuse)
-        found.append(control.on(word))
-        left = spacing - stall
-        while left > 0:
-            found.append(Control(min(left, words.MOST_STALL)).on(words.NOP))
-            left -= words.MOST_STALL
-    return found
+        words_of_group.append(control.on(word))
+        remaining_clocks = spacing - stall
+        while remaining_clocks > 0:
+            words_of_group.append(Control(min(remaining_clocks, words.MOST_STALL)).on(words.NOP))
+            remaining_clocks -= words.MOST_STALL
+    return words_of_group
 
 
 def _written(around: Frame, planned: list[int]) -> bytes:
@@ -206,37 +210,41 @@ def check(around: Frame, code: tuple[Instruction, ...], wanted: Wanted) -> None:
     opcode = around.opcode
     inside = code[around.first : around.last + 1]
     control = Counter(around.code[k].opcode for k in around.control)
-    asked = _asked(opcode)
-    mine = [each for each in inside if each.opcode in asked]
-    others = Counter(each.opcode for each in inside if each.opcode not in (*asked, "NOP"))
-    if others != control or not mine:
-        raise Unverified(f"{opcode.name}: the loop also has {', '.join(others - control)}")
-    if any(each.guard.rstrip("0123456789") != opcode.guard for each in mine):
+    opcodes = _sass_names(opcode)
+    measured = [instruction for instruction in inside if instruction.opcode in opcodes]
+    other_opcodes = Counter(
+        instruction.opcode for instruction in inside if instruction.opcode not in (*opcodes, "NOP")
+    )
+    if other_opcodes != control or not measured:
+        raise Unverified(f"{opcode.name}: the loop also has {', '.join(other_opcodes - control)}")
+    if any(instruction.guard.rstrip("0123456789") != opcode.guard for instruction in measured):
         raise Unverified(f"{opcode.name}: the guard {opcode.guard or 'none'} is not everywhere")
-    if opcode.wide == 1 and any(_in_one_bank(_registers(each.operands[1:])) for each in mine):
+    if opcode.wide == 1 and any(
+        _in_one_bank(_registers(instruction.operands[1:])) for instruction in measured
+    ):
         raise Unverified(f"{opcode.name}: three operands are in one bank of the registers")
     chained = set(around.chains)
-    written = [_registers(each.operands[:1]) & chained for each in mine]
-    read = [_registers(each.operands[1:]) & chained for each in mine]
-    if any(len(found) != 1 for found in (*written, *read)):
+    written = [_registers(instruction.operands[:1]) & chained for instruction in measured]
+    read = [_registers(instruction.operands[1:]) & chained for instruction in measured]
+    if any(len(chain_registers) != 1 for chain_registers in (*written, *read)):
         raise Unverified(f"{opcode.name}: an instruction has more than one chain register")
-    count = len(mine)
+    count = len(measured)
     if wanted.mode is Mode.WRITE_READ:
         before = written
     else:
         before = read
-        if any(found in written for found in read):
+        if any(chain_registers in written for chain_registers in read):
             raise Unverified(f"{opcode.name}: a read-read loop reads what it writes")
     for k in range(count):
         # Around the end of the loop: what comes first follows what comes last.
-        found = next(d for d in range(1, count + 1) if before[(k - d) % count] == read[k])
-        if found != wanted.distance:
+        distance = next(d for d in range(1, count + 1) if before[(k - d) % count] == read[k])
+        if distance != wanted.distance:
             raise Unverified(
-                f"{opcode.name}: distance {found} at instruction {k}, not {wanted.distance}"
+                f"{opcode.name}: distance {distance} at instruction {k}, not {wanted.distance}"
             )
 
 
-def _asked(opcode: Opcode) -> tuple[str, ...]:
+def _sass_names(opcode: Opcode) -> tuple[str, ...]:
     return (opcode.sass, opcode.mixed) if opcode.mixed else (opcode.sass,)
 
 
@@ -245,8 +253,8 @@ def _in_one_bank(registers: set[int]) -> bool:
 
     Since Volta there are two banks, even and odd.
     """
-    return len(registers) > 2 and len({number % 2 for number in registers}) == 1
+    return len(registers) > 2 and len({register % 2 for register in registers}) == 1
 
 
 def _registers(operands: tuple[str, ...]) -> set[int]:
-    return {int(number) for text in operands for number in _REGISTER.findall(text)}
+    return {int(register) for text in operands for register in _REGISTER.findall(text)}

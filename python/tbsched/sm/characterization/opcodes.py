@@ -69,7 +69,7 @@ class Opcode:
     def instruction(self, chain: int) -> str:
         """Returns the PTX of one of them."""
         per = self.registers // self.chains
-        names = [f"%r{number}" for number in range(per * chain, per * (chain + 1))]
+        names = [f"%r{index}" for index in range(per * chain, per * (chain + 1))]
         return self.ptx.replace("{r}", names[0] if per == 1 else "{" + ", ".join(names) + "}")
 
     def operands(self) -> bytes:

@@ -86,30 +86,30 @@ def placed(spec: DeviceSpec, scope: Scope, warps: int) -> Placed | None:
     Returns:
         None if the predictor knows no such launch.
     """
-    most = spec.threads_per_block // _WARP
-    per_sm = 1 if warps <= most else 2
+    max_warps = spec.threads_per_block // _WARP
+    per_sm = 1 if warps <= max_warps else 2
     per_block = -(-warps // per_sm)
     alone = scope is Scope.ONE_SM and per_sm == 1
     if not 1 <= warps <= spec.warps_per_sm or (scope is Scope.ALL_SMS and warps % per_sm):
         return None
     blocks = 1 if alone else per_sm * spec.sms
     launch = Launch(blocks, _WARP * per_block, REGISTERS, shared_memory=SHARED_MEMORY)
-    smid, *others = _places(spec, launch)
+    smid, *sms_by_state = _sms_by_state(spec, launch)
     if not alone and set(np.bincount(smid, minlength=spec.sms)) != {per_sm}:
         return None
-    one = scope is Scope.ONE_SM and not alone
-    target = int(smid[0]) if one else NOBODY
-    there = np.flatnonzero(smid == target) if one else np.arange(blocks)
+    is_single = scope is Scope.ONE_SM and not alone
+    target = int(smid[0]) if is_single else NOBODY
+    target_blocks = np.flatnonzero(smid == target) if is_single else np.arange(blocks)
     is_odd = per_block * per_sm != warps
     return Placed(
-        scope, warps, blocks, _WARP * per_block, target, len(there),
-        len(there) - 1 if is_odd else NOBODY, per_block - 1 if is_odd else NOBODY, smid,
-        (smid, *others),
+        scope, warps, blocks, _WARP * per_block, target, len(target_blocks),
+        len(target_blocks) - 1 if is_odd else NOBODY, per_block - 1 if is_odd else NOBODY, smid,
+        (smid, *sms_by_state),
     )  # fmt: skip
 
 
 @functools.lru_cache(maxsize=64)
-def _places(spec: DeviceSpec, launch: Launch) -> tuple[Int32Array, ...]:
+def _sms_by_state(spec: DeviceSpec, launch: Launch) -> tuple[Int32Array, ...]:
     """Returns the SM of each block, from each latent state of the GPU."""
-    found = (predict(Sequence([launch]), spec, None, s)[0].smid for s in spec.initial_states())
-    return tuple({smid.tobytes(): smid for smid in found}.values())
+    placements = (predict(Sequence([launch]), spec, None, s)[0].smid for s in spec.initial_states())
+    return tuple({smid.tobytes(): smid for smid in placements}.values())

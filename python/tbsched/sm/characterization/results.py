@@ -35,18 +35,18 @@ class Characterization(Shown):
     figures: tuple[Figures, ...]
 
     def __getitem__(self, opcode: str) -> Figures:
-        for found in self.figures:
-            if found.opcode == opcode:
-                return found
+        for figure in self.figures:
+            if figure.opcode == opcode:
+                return figure
         raise KeyError(opcode)
 
     def __iter__(self) -> Iterator[str]:
-        return (found.opcode for found in self.figures)
+        return (figure.opcode for figure in self.figures)
 
     @property
     def runs(self) -> int:
         """How many runs the figures come from."""
-        return sum(found.runs for found in self.figures)
+        return sum(figure.runs for figure in self.figures)
 
 
 def characterization(
@@ -54,11 +54,11 @@ def characterization(
 ) -> Characterization:
     """Returns figures from runs; ``reasons``: by name, why an opcode has none."""
     listed = list(runs)
-    found = (
+    rows = (
         figures(name, listed, spec.processing_blocks, spec.sms, reason)
         for name, reason in reasons.items()
     )
-    return Characterization(dict(device), tuple(found))
+    return Characterization(dict(device), tuple(rows))
 
 
 def load_characterization(

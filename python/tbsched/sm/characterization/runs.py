@@ -35,10 +35,10 @@ RECORD = np.dtype(
 ABSENT, MEASURED, HELD = range(3)
 _COLUMNS = ("start", "end", "start_ns", "end_ns", "smid", "slot", "result")
 _BY_GPU = ("start_ns", "end_ns")
-_MOST = 2**63 - 1
-_MOST_WARPS = 2**17  # of a launch; a GPU holds a tenth
+_MAX_VALUE = 2**63 - 1
+_MAX_WARPS = 2**17  # of a launch; a GPU holds a tenth
 # Warps of a file: a minimum, and beyond that as many as it has bytes. Recordings have one in ten.
-_MOST_IN_ALL, _WARPS_PER_BYTE = 2**20, 1
+_MAX_WARPS_OF_FILE, _WARPS_PER_BYTE = 2**20, 1
 _FIELDS = 13  # of a line
 
 
@@ -84,8 +84,8 @@ class Run(HoldsArrays):
         )  # fmt: skip
         first_warps = records.reshape(placed.blocks, -1)[:, 0]
         as_predicted = any((first_warps["smid"] == smid).all() for smid in placed.possible)
-        kept = records[records["kind"] == MEASURED][list(_COLUMNS)]
-        return cls(key, loop.instructions * iterations, as_predicted, kept)
+        measured = records[records["kind"] == MEASURED][list(_COLUMNS)]
+        return cls(key, loop.instructions * iterations, as_predicted, measured)
 
 
 class RunFile:
@@ -107,13 +107,13 @@ class RunFile:
         self._file = GrowingFile(path, "file of runs", _BEGINS, sync_every=1000)
         try:
             nothing: tuple[dict[str, Any], tuple[Run, ...]] = ({}, ())
-            held, self.runs = self._file.read(lambda file: _read(self._file.path, file), nothing)
-            if not held:
+            content, self.runs = self._file.read(lambda file: _read(self._file.path, file), nothing)
+            if not content:
                 header = {"tbsched_characterization": VERSION, "device": dict(device)}
                 self._file.append(_line(header))
-            elif held != device:
+            elif content != device:
                 name = storage.shown(self._file.path)
-                raise ValueError(f"{name}: has runs of {shown(held)}, not of {shown(device)}")
+                raise ValueError(f"{name}: has runs of {shown(content)}, not of {shown(device)}")
         except BaseException:
             self._file.close()
             raise
@@ -146,19 +146,19 @@ def _read(name: Path, file: BinaryIO) -> tuple[dict[str, Any], tuple[Run, ...]]:
     """Returns the header and the runs of a file."""
     runs: list[Run] = []
     header: dict[str, Any] | None = None
-    number = size = warps = 0
+    line_number = size = warps = 0
     try:
-        for number, line in enumerate(unpacking.lines(file, name), 1):  # noqa: B007 - for the error
+        for line_number, line in enumerate(unpacking.lines(file, name), 1):  # noqa: B007 - for the error
             size += len(line)
             if header is None:
                 header = _header(line)
                 continue
             runs.append(_run(parsing.json_value(line)))
             warps += len(runs[-1].warps)
-            if warps > max(_MOST_IN_ALL, _WARPS_PER_BYTE * size):
+            if warps > max(_MAX_WARPS_OF_FILE, _WARPS_PER_BYTE * size):
                 raise ValueError(f"{warps} warps in {size} bytes are more than are read")
     except (ValueError, TypeError, *unpacking.DAMAGED) as error:
-        raise ValueError(f"{storage.shown(name)}, line {number}: {error}") from None
+        raise ValueError(f"{storage.shown(name)}, line {line_number}: {error}") from None
     if header is None:
         raise ValueError(f"{storage.shown(name)}: not a file of runs")
     return header, tuple(runs)
@@ -169,39 +169,44 @@ def _header(line: bytes) -> dict[str, Any]:
     if not line.startswith(_BEGINS):
         raise ValueError("not a file of runs")
     keys = ("tbsched_characterization", "device")
-    found = known_fields("header", parsing.json_value(line), keys, keys)
-    if found["tbsched_characterization"] != VERSION:
+    fields = known_fields("header", parsing.json_value(line), keys, keys)
+    if fields["tbsched_characterization"] != VERSION:
         raise ValueError("made by another version of tbsched; measure again")
-    if not isinstance(found["device"], dict):
-        raise TypeError(f"device: an object is needed, got {shown(found['device'])}")
-    return dict(found["device"])
+    if not isinstance(fields["device"], dict):
+        raise TypeError(f"device: an object is needed, got {shown(fields['device'])}")
+    return dict(fields["device"])
 
 
 def _run(row: object) -> Run:
     """Returns the run that a row of a file has."""
     if not isinstance(row, list) or len(row) != _FIELDS:
         raise ValueError(f"a list of {_FIELDS} values is needed, got {shown(row)}")
-    opcode, mode, distance, spacing, updates, scope, warps, repeat, *others = row
-    instructions, as_predicted, recorded, same, columns = others
+    opcode, mode, distance, spacing, updates, scope, warps, repeat, *remaining_fields = row
+    instructions, as_predicted, recorded, shared, columns = remaining_fields
     if not isinstance(opcode, str):
         raise TypeError(f"opcode: text is needed, got {shown(opcode)}")
-    numbers = {"distance": distance, "spacing": spacing, "updates": updates, "repeat": repeat}
-    for field, value in numbers.items():
-        integer("run", field, value, 0, _MOST)
-    integer("run", "warps", warps, 1, _MOST_WARPS)
-    integer("run", "instructions", instructions, 0, _MOST)
-    integer("run", "recorded", recorded, 0, _MOST_WARPS)
+    integers_of_key = {
+        "distance": distance,
+        "spacing": spacing,
+        "updates": updates,
+        "repeat": repeat,
+    }
+    for field, value in integers_of_key.items():
+        integer("run", field, value, 0, _MAX_VALUE)
+    integer("run", "warps", warps, 1, _MAX_WARPS)
+    integer("run", "instructions", instructions, 0, _MAX_VALUE)
+    integer("run", "recorded", recorded, 0, _MAX_WARPS)
     mode, scope = _one_of("mode", Mode, mode), _one_of("scope", Scope, scope)
     key = Key(opcode, mode, distance, spacing, updates, scope, warps, repeat)
-    found = _unpacked(same, columns, recorded)
-    return Run(key, instructions, flag("run", "as_predicted", as_predicted), found)
+    records = _unpacked(shared, columns, recorded)
+    return Run(key, instructions, flag("run", "as_predicted", as_predicted), records)
 
 
 def _one_of(field: str, kind: type[_Word], value: object) -> _Word:
-    found = next((each for each in kind if each == value), None)
-    if found is None:
+    word = next((known for known in kind if known == value), None)
+    if word is None:
         raise ValueError(f"{field}: {shown(value)} is none of {', '.join(kind)}")
-    return found
+    return word
 
 
 def _line(data: Mapping[str, Any] | list[Any]) -> bytes:
@@ -213,17 +218,17 @@ def _packed(warps: StructuredArray, on_all: bool) -> tuple[dict[str, int], str]:
 
     The GPU's clock is kept where clocks of several SMs are to be compared.
     """
-    kept = [name for name in _COLUMNS if on_all or name not in _BY_GPU]
-    columns = {name: warps[name].astype(np.int64) for name in kept}
-    same = {name: int(column[0]) for name, column in columns.items() if len(set(column)) == 1}
-    varying = [column for name, column in columns.items() if name not in same]
+    names = [name for name in _COLUMNS if on_all or name not in _BY_GPU]
+    columns = {name: warps[name].astype(np.int64) for name in names}
+    shared = {name: int(column[0]) for name, column in columns.items() if len(set(column)) == 1}
+    varying = [column for name, column in columns.items() if name not in shared]
     differences = np.diff(
         np.array(varying, np.int64).reshape(len(varying), len(warps)), axis=1, prepend=0
     )
-    return same, base64.b64encode(zlib.compress(differences.tobytes())).decode()
+    return shared, base64.b64encode(zlib.compress(differences.tobytes())).decode()
 
 
-def _unpacked(same: object, text: object, count: int) -> StructuredArray:
+def _unpacked(shared_values: object, text: object, count: int) -> StructuredArray:
     """Returns the records of what :func:`_packed` made of them.
 
     Raises:
@@ -231,11 +236,11 @@ def _unpacked(same: object, text: object, count: int) -> StructuredArray:
     """
     if not isinstance(text, str):
         raise TypeError(f"columns: text is needed, got {shown(text)}")
-    shared = known_fields("same", same, _COLUMNS, ())
+    shared = known_fields("same", shared_values, _COLUMNS, ())
     content = _inflated(text, 8 * count * len(_COLUMNS))
     on_all = len(shared) + len(content) // (8 * max(count, 1)) == len(_COLUMNS)
-    kept = [name for name in _COLUMNS if on_all or name not in _BY_GPU]
-    varying = [name for name in kept if name not in shared]
+    names = [name for name in _COLUMNS if on_all or name not in _BY_GPU]
+    varying = [name for name in names if name not in shared]
     if len(content) != 8 * count * len(varying):
         raise ValueError(f"columns: {len(content)} bytes for {len(varying)} of {count} warps")
     columns = np.frombuffer(content, np.int64).reshape(len(varying), count).cumsum(axis=1)
@@ -247,13 +252,13 @@ def _unpacked(same: object, text: object, count: int) -> StructuredArray:
     return warps
 
 
-def _inflated(text: str, most: int) -> bytes:
-    """Returns the unpacked columns of a run, refusing more than ``most`` bytes."""
+def _inflated(text: str, max_bytes: int) -> bytes:
+    """Returns the unpacked columns of a run, refusing more than ``max_bytes`` bytes."""
     try:
         content = base64.b64decode(text, validate=True)
-        found = zlib.decompressobj().decompress(content, most + 1)
+        unpacked = zlib.decompressobj().decompress(content, max_bytes + 1)
     except (ValueError, zlib.error) as error:
         raise ValueError(f"columns: {error}") from None
-    if len(found) > most:
-        raise ValueError(f"columns: more than {most} bytes, the most of so many warps")
-    return found
+    if len(unpacked) > max_bytes:
+        raise ValueError(f"columns: more than {max_bytes} bytes, the most of so many warps")
+    return unpacked

@@ -83,8 +83,8 @@ def tool(name: str) -> Path:
         ToolMissing: nowhere.
     """
     homes = [os.environ["CUDA_HOME"], *_HOMES] if "CUDA_HOME" in os.environ else _HOMES
-    found = shutil.which(name) or shutil.which(name, path=":".join(f"{h}/bin" for h in homes))
-    path = Path(found) if found else _in_wheel(name)
+    which = shutil.which(name) or shutil.which(name, path=":".join(f"{h}/bin" for h in homes))
+    path = Path(which) if which else _in_wheel(name)
     if path is None:
         raise ToolMissing(f"{name} is needed and was not found: {_INSTALL[name]}")
     return path
@@ -144,14 +144,16 @@ def sections(cubin: bytes) -> list[Section]:
     """
     (table,) = struct.unpack_from("<Q", cubin, 0x28)
     size, count, names = struct.unpack_from("<HHH", cubin, 0x3A)
-    places = [table + size * number for number in range(count)]
-    rows = [struct.unpack_from("<I20xQQII", cubin, place) for place in places]
-    found = []
-    for place, (name, offset, length, link, info) in zip(places, rows, strict=True):
+    header_offsets = [table + size * index for index in range(count)]
+    rows = [
+        struct.unpack_from("<I20xQQII", cubin, header_offset) for header_offset in header_offsets
+    ]
+    sections_read = []
+    for header_offset, (name, offset, length, link, info) in zip(header_offsets, rows, strict=True):
         at = rows[names][1] + name
         text = cubin[at : cubin.index(0, at)].decode()
-        found.append(Section(text, offset, length, link, info, place))
-    return found
+        sections_read.append(Section(text, offset, length, link, info, header_offset))
+    return sections_read
 
 
 def code_of(cubin: bytes, kernel: str) -> tuple[int, int]:
@@ -185,7 +187,7 @@ def _lives_in(shown: str, kernel: str) -> tuple[dict[int, Touched], set[int]]:
     """Reads what nvdisasm prints of a cubin."""
     begin = shown.index(f"\t.section\t.text.{kernel},")
     end = shown.find("\n//-----", begin)
-    found: dict[int, Touched] = {}
+    touched: dict[int, Touched] = {}
     labels: set[int] = set()
     files: list[str] = []  # by column: its register file
     starts: list[int] = []  # by column: the place of register 0
@@ -199,24 +201,24 @@ def _lives_in(shown: str, kernel: str) -> tuple[dict[int, Touched], set[int]]:
             starts = [cell.find("#") + 2 for cell in cells]
         elif address := _AT.match(before):
             at = int(address[1], 16) // BYTES
-            found[at] = _touched(files, [c[k:] for c, k in zip(cells, starts, strict=True)])
+            touched[at] = _touched(files, [c[k:] for c, k in zip(cells, starts, strict=True)])
             if labelled:
                 labels.add(at)
             labelled = False
         elif _LABEL.match(before):
             labelled = True
-    return found, labels
+    return touched, labels
 
 
 def _touched(files: Iterable[str], marks: Iterable[str]) -> Touched:
     """Reads a row of marks: a character for each register of each file."""
-    each = [
-        (mark, (file, number))
+    marked_registers = [
+        (mark, (file, index))
         for file, cell in zip(files, marks, strict=True)
-        for number, mark in enumerate(cell)
+        for index, mark in enumerate(cell)
     ]
-    read = frozenset(place for mark, place in each if mark in "vx")
-    return Touched(read, frozenset(place for mark, place in each if mark in "^x"))
+    read = frozenset(register for mark, register in marked_registers if mark in "vx")
+    return Touched(read, frozenset(register for mark, register in marked_registers if mark in "^x"))
 
 
 def architecture_of(cubin: bytes) -> int:
@@ -228,7 +230,7 @@ def architecture_of(cubin: bytes) -> int:
 
 def _in_new_form(cubin: bytes) -> bytes:
     """Returns the cubin in CUDA 13's form: its nvdisasm follows no registers in older ones."""
-    found = bytearray(cubin)
+    converted = bytearray(cubin)
     with refusing_torn():
         (table,) = struct.unpack_from("<Q", cubin, 0x20)
         size, count = struct.unpack_from("<HH", cubin, 0x36)
@@ -236,12 +238,12 @@ def _in_new_form(cubin: bytes) -> bytes:
     if missing > 1:
         raise ValueError(f"kernel: the cubin lacks its last {missing} bytes; compile it again")
     if missing == 1:
-        found.append(0)  # CuPy cuts it off, and no program minds but nvdisasm
+        converted.append(0)  # CuPy cuts it off, and no program minds but nvdisasm
     if cubin[8] >= _MOVED:
-        return bytes(found)
-    found[7:9] = _NEW_ABI
-    struct.pack_into("<I", found, 0x30, _NEW_FLAGS | architecture_of(cubin) << 8)
-    return bytes(found)
+        return bytes(converted)
+    converted[7:9] = _NEW_ABI
+    struct.pack_into("<I", converted, 0x30, _NEW_FLAGS | architecture_of(cubin) << 8)
+    return bytes(converted)
 
 
 def disassemble(codes: Iterable[bytes], architecture: str) -> list[tuple[Instruction, ...]]:
@@ -252,21 +254,24 @@ def disassemble(codes: Iterable[bytes], architecture: str) -> list[tuple[Instruc
         ValueError: nvdisasm refuses it, in its words.
     """
     pieces = list(codes)
-    whole = b"".join(pieces)
+    code = b"".join(pieces)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "loops.bin"
-        path.write_bytes(whole)
+        path.write_bytes(code)
         shown = _run("nvdisasm", "-json", "-b", architecture.replace("sm_", "SM"), path)
     with refusing_torn():
-        return _instructions_in(shown, whole, pieces)
+        return _instructions_in(shown, code, pieces)
 
 
 def _instructions_in(
-    shown: str, whole: bytes, pieces: list[bytes]
+    shown: str, code_bytes: bytes, pieces: list[bytes]
 ) -> list[tuple[Instruction, ...]]:
     """Reads what nvdisasm prints of pieces of machine code."""
     rows = json.loads(shown)[1][0]["sass-instructions"]
-    words = [int.from_bytes(whole[at : at + BYTES], "little") for at in range(0, len(whole), BYTES)]
+    words = [
+        int.from_bytes(code_bytes[at : at + BYTES], "little")
+        for at in range(0, len(code_bytes), BYTES)
+    ]
     read = list(zip(rows, words, strict=True))
     ends = itertools.accumulate(len(piece) // BYTES for piece in pieces)
     return [
@@ -290,11 +295,11 @@ def _instruction(row: dict[str, Any], word: int, first: int, end: int) -> Instru
     guard = row.get("predicate", "")
     if row["opcode"].split(".")[0] in ("P2R", "R2P"):
         # nvdisasm takes PR for the guard: it swaps the two, or leaves one out.
-        both = (guard, *operands)
-        guard = next((each for each in both if each.startswith("@")), "")
-        others = [each for each in both if each and each not in (guard, "PR")]
-        others.insert(row["opcode"].startswith("P2R"), "PR")
-        operands = tuple(others)
+        fields = (guard, *operands)
+        guard = next((field for field in fields if field.startswith("@")), "")
+        remaining = [field for field in fields if field and field not in (guard, "PR")]
+        remaining.insert(row["opcode"].startswith("P2R"), "PR")
+        operands = tuple(remaining)
     target = None
     if row["opcode"] == "BRA":
         target = range(first * BYTES, end * BYTES, BYTES).index(int(operands[-1], 16))
@@ -307,8 +312,8 @@ def _run(name: str, *arguments: str | Path) -> str:
         [tool(name), *arguments], capture_output=True, text=True, errors="replace", check=False
     )
     if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        raise ValueError(f"{name}: {said[0] if said else 'failed'}")
+        message = (done.stderr or done.stdout).strip().splitlines()
+        raise ValueError(f"{name}: {message[0] if message else 'failed'}")
     return done.stdout
 
 

@@ -68,4 +68,4 @@ def class_of(opcode: str) -> Class:
         opcode: with its modifiers, as nvdisasm writes it.
     """
     name = opcode.split(".", 1)[0]
-    return next(each for each, pattern in _COMPILED if pattern.fullmatch(name))
+    return next(kind for kind, pattern in _COMPILED if pattern.fullmatch(name))

@@ -40,8 +40,8 @@ class _Source:
 
 
 def _of_file(kernel: Any) -> tuple[bytes, str | None]:
-    place, name = kernel if isinstance(kernel, tuple) else (kernel, None)
-    return storage.content(storage.as_path(place)), name
+    path_and_name, name = kernel if isinstance(kernel, tuple) else (kernel, None)
+    return storage.content(storage.as_path(path_and_name)), name
 
 
 def _of_bytes(kernel: Any) -> tuple[bytes, str | None]:
@@ -59,12 +59,12 @@ def _of_cupy(kernel: Any) -> tuple[bytes, str | None]:
 
     if not kernel.code:
         raise ValueError("kernel: of a RawModule's function give the cubin: (path, name)")
-    made, _ = compiler.compile_using_nvrtc(kernel.code, tuple(kernel.options))
-    if not isinstance(made, bytes) or not made.startswith(_ELF):
+    compiled_code, _ = compiler.compile_using_nvrtc(kernel.code, tuple(kernel.options))
+    if not isinstance(compiled_code, bytes) or not compiled_code.startswith(_ELF):
         raise ValueError(
             "kernel: CuPy compiles to PTX here, not to a cubin; unset CUPY_COMPILE_WITH_PTX"
         )
-    return made, kernel.name
+    return compiled_code, kernel.name
 
 
 def _of_triton(kernel: Any) -> tuple[bytes, str | None]:
@@ -125,9 +125,9 @@ def cubin_of(kernel: Any) -> tuple[bytes, str]:
         TypeError: no kernel that is known.
         ValueError: not a cubin, or it has no such kernel.
     """
-    source = next((each for each in _SOURCES if each.takes(kernel)), None)
+    source = next((source_kind for source_kind in _SOURCES if source_kind.takes(kernel)), None)
     if source is None:
-        known = "; ".join(each.name for each in _SOURCES)
+        known = "; ".join(source_kind.name for source_kind in _SOURCES)
         raise TypeError(f"kernel: {shown(kernel)} has no machine code that can be read: {known}")
     cubin, name = source.code(kernel)
     names = _names(cubin)
@@ -180,8 +180,8 @@ def instructions_of(cubin: bytes, name: str) -> tuple[Instruction, ...]:
         raise ValueError(
             f"kernel: {shown(name)} has no machine code in the cubin, or not all of it"
         )
-    (found,) = disassemble([cubin[begin:end]], f"sm_{architecture_of(cubin)}")
-    return found
+    (disassembled,) = disassemble([cubin[begin:end]], f"sm_{architecture_of(cubin)}")
+    return disassembled
 
 
 def _names(cubin: bytes) -> list[str]:

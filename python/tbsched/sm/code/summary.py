@@ -49,17 +49,20 @@ class Mix:
 
     def __post_init__(self) -> None:
         known = (*OPCODES, *_OTHERS)
-        for field, given, least in (("counts", self.counts, 0), ("distances", self.distances, 1)):
-            if field == "distances" and given is None:
+        for field, values, min_value in (
+            ("counts", self.counts, 0),
+            ("distances", self.distances, 1),
+        ):
+            if field == "distances" and values is None:
                 continue
-            if not isinstance(given, Mapping):
-                raise TypeError(f"Mix.{field}: numbers by opcode are needed, got {shown(given)}")
-            for name, number in given.items():
+            if not isinstance(values, Mapping):
+                raise TypeError(f"Mix.{field}: numbers by opcode are needed, got {shown(values)}")
+            for name, value in values.items():
                 if name not in known:
                     raise ValueError(
                         f"Mix.{field}: {name!r} is not known{did_you_mean(name, known)}"
                     )
-                integer(f"Mix.{field}", name, number, least, _MOST)
+                integer(f"Mix.{field}", name, value, min_value, _MOST)
         if not any(self.counts.values()):
             raise ValueError("Mix.counts: at least one instruction is needed")
 
@@ -124,7 +127,8 @@ class Code:
             [804, 200]
         """
         clocks, busy = (
-            once + turns * turn for once, turn in zip(self.once, self.turn, strict=True)
+            outside_loops + turns * turn
+            for outside_loops, turn in zip(self.once, self.turn, strict=True)
         )
         return clocks, busy
 
@@ -175,75 +179,80 @@ def _of_code(code: tuple[Instruction, ...], known: Mapping[str, Figures], blocks
     """Returns the clocks and unit times of a warp, for one turn of its loops and for all."""
 
     def with_turns(turns: int) -> Code:
-        return _summed(walk(code, lambda each: _latency(each, known), turns), known, blocks)
+        return _summed(walk(code, lambda kind: _latency(kind, known), turns), known, blocks)
 
-    few, found, many = map(with_turns, (_FEW, TURNS, _MANY))
+    with_few, usual, with_many = map(with_turns, (_FEW, TURNS, _MANY))
     turn = tuple(
         (after - before) / (_MANY - _FEW)
-        for before, after in ((few.clocks, many.clocks), (few.busy, many.busy))
+        for before, after in ((with_few.clocks, with_many.clocks), (with_few.busy, with_many.busy))
     )
     # Loops in loops take more than in proportion: then nothing is outside of them.
-    once = (max(few.clocks - _FEW * turn[0], 0.0), max(few.busy - _FEW * turn[1], 0.0))
-    return replace(found, once=once, turn=(turn[0], turn[1]), items_a_turn=_UNROLLED)
+    outside_loops = (
+        max(with_few.clocks - _FEW * turn[0], 0.0),
+        max(with_few.busy - _FEW * turn[1], 0.0),
+    )
+    return replace(usual, once=outside_loops, turn=(turn[0], turn[1]), items_a_turn=_UNROLLED)
 
 
-def _summed(found: Walk, known: Mapping[str, Figures], blocks: int) -> Code:
+def _summed(path_walk: Walk, known: Mapping[str, Figures], blocks: int) -> Code:
     """Returns the clocks that each unit is busy with the instructions of a walk."""
-    busy: dict[str, float] = {"issue": _ISSUE * sum(found.counts.values())}
-    for each, count in found.counts.items():
-        unit = str(each.unit)
-        busy[unit] = busy.get(unit, 0.0) + count * _interval(each, known, blocks)
+    busy: dict[str, float] = {"issue": _ISSUE * sum(path_walk.counts.values())}
+    for kind, count in path_walk.counts.items():
+        unit = str(kind.unit)
+        busy[unit] = busy.get(unit, 0.0) + count * _interval(kind, known, blocks)
     busiest = max(busy, key=lambda name: busy[name])
     counts = dict.fromkeys(Unit, 0)
-    for each, count in found.counts.items():
-        counts[each.unit] += count
+    for kind, count in path_walk.counts.items():
+        counts[kind.unit] += count
     return Code(
-        found.clocks, found.waited, busy[busiest], busiest, sum(found.counts.values()),
-        counts[Unit.MEMORY], counts[Unit.BARRIER], found.bytes, dict(found.distances),
-        tuple(found.uses), tuple(found.transfers), (0.0, 0.0),
-        (found.clocks / TURNS, busy[busiest] / TURNS), 1 / TURNS,
-        0 if found.in_bulk else found.widest,
+        path_walk.clocks, path_walk.waited, busy[busiest], busiest, sum(path_walk.counts.values()),
+        counts[Unit.MEMORY], counts[Unit.BARRIER], path_walk.bytes, dict(path_walk.distances),
+        tuple(path_walk.uses), tuple(path_walk.transfers), (0.0, 0.0),
+        (path_walk.clocks / TURNS, busy[busiest] / TURNS), 1 / TURNS,
+        0 if path_walk.in_bulk else path_walk.widest,
     )  # fmt: skip
 
 
 def _of_mix(mix: Mix, known: Mapping[str, Figures], blocks: int) -> Code:
     """Returns what a mix of instructions asks of an SM."""
     distances = dict(mix.distances or {})
-    found = Walk(distances={name: distances.get(name, 1) for name in mix.counts if name in OPCODES})
+    walk_of_mix = Walk(
+        distances={name: distances.get(name, 1) for name in mix.counts if name in OPCODES}
+    )
     for name, count in mix.counts.items():
-        each = _class_named(name)
-        found.counts[each] = found.counts.get(each, 0) + count
-        wait = _latency(each, known) / distances.get(name, 1)
-        found.clocks += count * max(wait, _interval(each, known, blocks), _ISSUE)
-        if each.unit is Unit.MEMORY:
-            found.waited += count * wait
-            found.bytes += 4 * count
-            found.widest = 4 if count else found.widest
-    return _summed(found, known, blocks)
+        kind = _class_named(name)
+        walk_of_mix.counts[kind] = walk_of_mix.counts.get(kind, 0) + count
+        wait = _latency(kind, known) / distances.get(name, 1)
+        walk_of_mix.clocks += count * max(wait, _interval(kind, known, blocks), _ISSUE)
+        if kind.unit is Unit.MEMORY:
+            walk_of_mix.waited += count * wait
+            walk_of_mix.bytes += 4 * count
+            walk_of_mix.widest = 4 if count else walk_of_mix.widest
+    return _summed(walk_of_mix, known, blocks)
 
 
 def _class_named(name: str) -> Class:
     """Returns the class of instructions that a name of a mix stands for."""
     unit = _OTHERS.get(name)
     rows: Iterable[Class] = (
-        each for each in CLASSES if each.measured == name or (unit and each.unit is unit)
+        kind for kind in CLASSES if kind.measured == name or (unit and kind.unit is unit)
     )
     return next(iter(rows), Class(Unit.INTEGER, name, ""))
 
 
-def _latency(each: Class, known: Mapping[str, Figures]) -> float:
+def _latency(kind: Class, known: Mapping[str, Figures]) -> float:
     """Returns the clocks until the result of an instruction can be used."""
-    if each.unit is Unit.MEMORY:
+    if kind.unit is Unit.MEMORY:
         return MEMORY_LATENCY
-    figures = known.get(each.measured)
+    figures = known.get(kind.measured)
     if figures is None or figures.dependence_wait is None:
         return _UNKNOWN_LATENCY
     return figures.dependence_wait.value
 
 
-def _interval(each: Class, known: Mapping[str, Figures], blocks: int) -> float:
+def _interval(kind: Class, known: Mapping[str, Figures], blocks: int) -> float:
     """Clocks that an instruction of a warp keeps its unit of a processing block."""
-    figures = known.get(each.measured)
+    figures = known.get(kind.measured)
     if figures is None or figures.throughput is None:
         return _ISSUE
     return blocks * LANES / figures.throughput.value

@@ -69,12 +69,12 @@ def _figures(row: Mapping[str, Any]) -> Figures:
         if values[name] is not None:
             values[name] = Skew(**values[name])
     values["least_warps"] = {
-        (Mode(each["mode"]), each["distance"]): each["warps"] for each in row["least_warps"]
+        (Mode(entry["mode"]), entry["distance"]): entry["warps"] for entry in row["least_warps"]
     }
     values["ends"] = {
-        Point(Mode(each["mode"]), each["distance"], warps): clocks
-        for each in row["ends"]
-        for warps, clocks in enumerate(each["clocks"], 1)
+        Point(Mode(entry["mode"]), entry["distance"], warps): clocks
+        for entry in row["ends"]
+        for warps, clocks in enumerate(entry["clocks"], 1)
         if clocks is not None
     }
     return Figures(**values)

@@ -60,8 +60,8 @@ def versus_vendor(
         >>> all(abs(row.difference) < 0.02 or row.why for row in tb.sm.versus_vendor("h200"))
         True
     """
-    found = device if isinstance(device, Characterization) else measured(device)
-    known = {each.opcode: each.throughput for each in found.figures}
+    tables = device if isinstance(device, Characterization) else measured(device)
+    known = {figure.opcode: figure.throughput for figure in tables.figures}
     text = (resources.files("tbsched.sm.code") / "vendor.toml").read_text("utf-8")
     data = tomllib.loads(text)
     rows = []

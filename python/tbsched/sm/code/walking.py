@@ -12,42 +12,44 @@ from tbsched.sm.characterization.words import Control
 from tbsched.sm.code.classes import Class, Unit, class_of
 
 TURNS = 8  # assumed for each loop, as the code does not contain the real number
-_MOST = 20_000  # instructions of a path
+_MAX_PATH = 20_000  # instructions of a path
 _READ_WAIT = 20  # clocks until a memory instruction has read its registers
 _REGISTER = re.compile(r"\bR(\d+)\b")
 _BULK = ("UBLKCP", "UTMA")  # a register says how many bytes
 _WIDTHS = (("128", 4), ("64", 2), ("WIDE", 2))
 
 
-def path(code: tuple[Instruction, ...], most_turns: int = TURNS) -> list[int]:
+def path(code: tuple[Instruction, ...], max_turns: int = TURNS) -> list[int]:
     """Returns the numbers of the instructions that a thread executes, in order.
 
     Forward branches under a condition are not taken, but for those to a loop where none would be
     met otherwise. Loops turn as often as given.
     """
     turns: dict[int, int] = {}
-    found: list[int] = []
+    executed: list[int] = []
     at = 0
-    while at < len(code) and len(found) < _MOST:
-        found.append(at)
-        each = code[at]
-        guarded = bool(each.guard) or (each.opcode == "BRA" and len(each.operands) > 1)
-        if each.opcode == "EXIT" and not guarded:
+    while at < len(code) and len(executed) < _MAX_PATH:
+        executed.append(at)
+        instruction = code[at]
+        guarded = bool(instruction.guard) or (
+            instruction.opcode == "BRA" and len(instruction.operands) > 1
+        )
+        if instruction.opcode == "EXIT" and not guarded:
             break
-        target = each.target
+        target = instruction.target
         if target is not None and target <= at:
             if target == at:
                 break  # what fills the end of the code
             turns[at] = turns.get(at, 0) + 1
-            if turns[at] < most_turns:
+            if turns[at] < max_turns:
                 at = target
                 continue
-            _forget(turns, target, at)
+            _reset_turns(turns, target, at)
         elif target is not None and (not guarded or _leads_to_loop(code, at, target)):
             at = target
             continue
         at += 1
-    return found
+    return executed
 
 
 def _leads_to_loop(code: tuple[Instruction, ...], at: int, target: int) -> bool:
@@ -71,9 +73,9 @@ def _turns(code: tuple[Instruction, ...], at: int, first: int) -> bool:
     return target is not None and first <= target < at
 
 
-def _forget(turns: dict[int, int], first: int, last: int) -> None:
+def _reset_turns(turns: dict[int, int], first: int, last: int) -> None:
     """Resets the turns of loops within one that is left, in case it is entered again."""
-    for branch in [each for each in turns if first <= each <= last]:
+    for branch in [branch_at for branch_at in turns if first <= branch_at <= last]:
         del turns[branch]
 
 
@@ -115,31 +117,31 @@ def walk(
         latency: clocks until the result of an instruction is there that a scoreboard tells of.
         turns: of each loop.
     """
-    found = Walk()
+    result = Walk()
     marks = [0.0] * words.SCOREBOARDS
     of_memory = [False] * words.SCOREBOARDS
     writers: dict[int, tuple[int, Class]] = {}
     last_access = None
     now = 0.0
     for position, at in enumerate(path(code, turns)):
-        each = code[at]
-        kind = class_of(each.opcode)
-        control = Control.of(each.word)
+        instruction = code[at]
+        kind = class_of(instruction.opcode)
+        control = Control.of(instruction.word)
         waits = [k for k in range(words.SCOREBOARDS) if control.waits >> k & 1]
-        others = max((marks[k] for k in waits if not of_memory[k]), default=0.0)
+        other_ready = max((marks[k] for k in waits if not of_memory[k]), default=0.0)
         ready = max((marks[k] for k in waits), default=0.0)
-        found.waited += max(0.0, ready - max(now, others))
+        result.waited += max(0.0, ready - max(now, other_ready))
         now = max(now, ready)
-        found.counts[kind] = found.counts.get(kind, 0) + 1
-        _follow(found, writers, position, each, kind)
+        result.counts[kind] = result.counts.get(kind, 0) + 1
+        _note_registers(result, writers, position, instruction, kind)
         is_memory = kind.unit is Unit.MEMORY
         if is_memory:
-            width = 4 * _width(each.opcode)
-            found.bytes += width
-            found.widest = max(found.widest, width)
-            found.in_bulk += each.opcode.startswith(_BULK)
+            width = 4 * _width(instruction.opcode)
+            result.bytes += width
+            result.widest = max(result.widest, width)
+            result.in_bulk += instruction.opcode.startswith(_BULK)
             if last_access is not None:
-                found.transfers.append(position - last_access)
+                result.transfers.append(position - last_access)
             last_access = position
         if control.writes != words.NO_SCOREBOARD:
             marks[control.writes] = now + latency(kind)
@@ -147,54 +149,54 @@ def walk(
         if control.reads != words.NO_SCOREBOARD:
             marks[control.reads] = max(marks[control.reads], now + _READ_WAIT)
         now += max(1, control.stall)
-    found.clocks = max([now, *marks])
-    return found
+    result.clocks = max([now, *marks])
+    return result
 
 
-def _follow(
-    found: Walk,
+def _note_registers(
+    result: Walk,
     writers: dict[int, tuple[int, Class]],
     position: int,
-    each: Instruction,
+    instruction: Instruction,
     kind: Class,
 ) -> None:
     """Notes from which instructions this one reads, and what it writes."""
-    written, read = _registers(each, kind)
+    written, read = _registers(instruction, kind)
     for register in read:
         if register not in writers:
             continue
         before, writer = writers[register]
         distance = position - before
         if writer.unit is Unit.MEMORY:
-            found.uses.append(distance)
+            result.uses.append(distance)
         elif writer.measured:
-            known = found.distances.get(writer.measured, distance)
-            found.distances[writer.measured] = min(known, distance)
+            known = result.distances.get(writer.measured, distance)
+            result.distances[writer.measured] = min(known, distance)
         if writer.unit is Unit.MEMORY:
             del writers[register]
     for register in written:
         writers[register] = position, kind
 
 
-def _registers(each: Instruction, kind: Class) -> tuple[list[int], list[int]]:
+def _registers(instruction: Instruction, kind: Class) -> tuple[list[int], list[int]]:
     """Returns the registers that an instruction writes, and those that it reads."""
-    operands = list(each.operands)
+    operands = list(instruction.operands)
     if not operands or kind.unit is Unit.CONTROL:
         return [], []
-    stores = each.opcode.startswith(("ST", "RED"))
+    stores = instruction.opcode.startswith(("ST", "RED"))
     first = next((k for k, text in enumerate(operands) if _REGISTER.search(text)), None)
     predicates = {text.strip() for text in operands[:2]} & {"PT", *(f"P{n}" for n in range(8))}
     written: list[int] = []
     if first is not None and not stores and not (predicates and first >= len(predicates) > 1):
-        numbers = _REGISTER.findall(operands.pop(first))
-        width = _width(each.opcode) if kind.unit is not Unit.FP64 else 2
-        written = list(range(int(numbers[0]), int(numbers[0]) + width))
-    read = [int(number) for text in operands for number in _REGISTER.findall(text)]
+        digits = _REGISTER.findall(operands.pop(first))
+        width = _width(instruction.opcode) if kind.unit is not Unit.FP64 else 2
+        written = list(range(int(digits[0]), int(digits[0]) + width))
+    read = [int(register) for text in operands for register in _REGISTER.findall(text)]
     return written, read
 
 
 def _width(opcode: str) -> int:
     """Registers of a result."""
     parts: Iterator[str] = iter(opcode.split("."))
-    named = set(parts)
-    return next((width for name, width in _WIDTHS if name in named), 1)
+    suffixes = set(parts)
+    return next((width for name, width in _WIDTHS if name in suffixes), 1)

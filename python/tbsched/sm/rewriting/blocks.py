@@ -36,21 +36,21 @@ class Entry:
     since: Mapping[str, int] = field(default_factory=dict)
     unknown: bool = False
 
-    def age(self, place: Place) -> int:
+    def age(self, register: Place) -> int:
         """Clocks, at least, since a register was touched."""
-        return self.ages.get(place, self.others)
+        return self.ages.get(register, self.others)
 
     def joined(self, other: Entry) -> Entry:
         """Returns the entry that is valid from either predecessor."""
-        places = {*self.ages, *other.ages}
+        registers = {*self.ages, *other.ages}
         opcodes = {*self.since, *other.since}
         return Entry(
             self.scoreboards | other.scoreboards,
-            {place: min(self.age(place), other.age(place)) for place in places},
+            {register: min(self.age(register), other.age(register)) for register in registers},
             min(self.others, other.others),
             self.unsettled | other.unsettled,
             {
-                opcode: min(each.since.get(opcode, SAFE_LATENCY) for each in (self, other))
+                opcode: min(entry.since.get(opcode, SAFE_LATENCY) for entry in (self, other))
                 for opcode in opcodes
             },
             self.unknown or other.unknown,
@@ -61,7 +61,7 @@ class Entry:
         scoreboards, now = self.scoreboards, 0
         touched: dict[Place, int] = {}
         unsettled = set(self.unsettled)
-        went: dict[str, int] = {}
+        last_issued: dict[str, int] = {}
         for step in steps:
             scoreboards &= ~step.control.waits
             for scoreboard in step.sets:
@@ -73,13 +73,13 @@ class Entry:
                 unsettled |= step.reads
             touched |= dict.fromkeys(step.writes | (step.reads if step.slow else set()), now)
             if step.slow or step.pinned:
-                went[step.opcode] = now
+                last_issued[step.opcode] = now
             now += step.clocks
-        ages = {place: age + now for place, age in self.ages.items()}
-        ages |= {place: now - at for place, at in touched.items()}
-        capped = {place: min(SAFE_LATENCY, age) for place, age in ages.items()}
+        ages = {register: age + now for register, age in self.ages.items()}
+        ages |= {register: now - at for register, at in touched.items()}
+        capped = {register: min(SAFE_LATENCY, age) for register, age in ages.items()}
         since = {opcode: age + now for opcode, age in self.since.items()}
-        since |= {opcode: now - at for opcode, at in went.items()}
+        since |= {opcode: now - at for opcode, at in last_issued.items()}
         return Entry(
             scoreboards,
             capped,
@@ -121,7 +121,7 @@ def blocks_of(listing: Listing) -> list[Block]:
         *(at for k, step in enumerate(steps) if step.pinned for at in (k, k + 1)),
     } & set(range(len(steps))))  # fmt: skip
     ends = [*starts[1:], len(steps)]
-    number = {start: k for k, start in enumerate(starts)}
+    block_at = {start: k for k, start in enumerate(starts)}
     wild = any(_leads_anywhere(listing, k) for k in range(len(steps)))
     parts = [steps[a:b] for a, b in zip(starts, ends, strict=True)]
     unknown = {
@@ -132,10 +132,10 @@ def blocks_of(listing: Listing) -> list[Block]:
     work = [0, *unknown]
     while work:
         k = work.pop()
-        left = entries[k].after(parts[k])
-        for follower in _followers(listing, ends[k] - 1, number):
+        at_end = entries[k].after(parts[k])
+        for follower in _followers(listing, ends[k] - 1, block_at):
             known = entries.get(follower)
-            joined = left if known is None else known.joined(left)
+            joined = at_end if known is None else known.joined(at_end)
             if joined != known:
                 entries[follower] = joined
                 work.append(follower)
@@ -145,14 +145,14 @@ def blocks_of(listing: Listing) -> list[Block]:
     ]
 
 
-def _followers(listing: Listing, last: int, number: Mapping[int, int]) -> list[int]:
+def _followers(listing: Listing, last: int, block_at: Mapping[int, int]) -> list[int]:
     """Returns the numbers of the basic blocks that may follow a block's last instruction."""
     code = listing.code[last]
     guarded = bool(code.guard) or (code.opcode == "BRA" and len(code.operands) > 1)
-    found = [] if code.target is None else [code.target]
+    targets = [] if code.target is None else [code.target]
     if guarded or code.base not in ("BRA", "EXIT", "RET", "JMP", "BRX"):
-        found.append(last + 1)
-    return [number[at] for at in found if at in number]
+        targets.append(last + 1)
+    return [block_at[at] for at in targets if at in block_at]
 
 
 def _leads_anywhere(listing: Listing, at: int) -> bool:

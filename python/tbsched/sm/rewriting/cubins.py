@@ -34,12 +34,12 @@ def registers_of(cubin: bytes, kernel: str) -> int:
         ValueError: the cubin does not say.
     """
     with refusing_torn():
-        found = [struct.unpack_from("<I", cubin, place)[0] for place in _counts(cubin, kernel)]
-    if not found:
+        counts = [struct.unpack_from("<I", cubin, offset)[0] for offset in _counts(cubin, kernel)]
+    if not counts:
         raise ValueError(f"kernel: the cubin does not say how many registers {shown(kernel)} has")
-    if not 0 < found[0] <= MOST_REGISTERS:
-        raise ValueError(f"kernel: {found[0]} registers are outside 1..{MOST_REGISTERS}")
-    return int(found[0])
+    if not 0 < counts[0] <= MOST_REGISTERS:
+        raise ValueError(f"kernel: {counts[0]} registers are outside 1..{MOST_REGISTERS}")
+    return int(counts[0])
 
 
 def padded(cubin: bytes, kernel: str, registers: int) -> bytes:
@@ -48,22 +48,22 @@ def padded(cubin: bytes, kernel: str, registers: int) -> bytes:
     Raises:
         ValueError: fewer than it uses, or more than there are.
     """
-    least = registers_of(cubin, kernel)
-    if not least <= registers <= MOST_REGISTERS:
-        raise ValueError(f"registers: {registers} is outside {least}..{MOST_REGISTERS}")
-    found = bytearray(cubin)
-    for place in _counts(cubin, kernel):
-        struct.pack_into("<I", found, place, registers)
+    used = registers_of(cubin, kernel)
+    if not used <= registers <= MOST_REGISTERS:
+        raise ValueError(f"registers: {registers} is outside {used}..{MOST_REGISTERS}")
+    changed = bytearray(cubin)
+    for offset in _counts(cubin, kernel):
+        struct.pack_into("<I", changed, offset, registers)
     for section in sections(cubin):
         if section.name == f".text.{kernel}" and section.info >> _SHIFT:
             info = section.info & (1 << _SHIFT) - 1 | registers << _SHIFT
-            struct.pack_into("<I", found, section.header + 0x2C, info)
-    return bytes(found)
+            struct.pack_into("<I", changed, section.header + 0x2C, info)
+    return bytes(changed)
 
 
 def _counts(cubin: bytes, kernel: str) -> list[int]:
     """Returns the offsets at which the cubin has the kernel's number of registers."""
-    found = []
+    offsets = []
     listed = sections(cubin)
     for section in listed:
         if section.name not in (".nv.info", ".nv.merc.nv.info"):
@@ -74,11 +74,11 @@ def _counts(cubin: bytes, kernel: str) -> list[int]:
         for kind, at, _ in attributes(data):
             if kind != _COUNT:
                 continue
-            (number,) = struct.unpack_from("<I", data, at)
-            (name,) = struct.unpack_from("<I", cubin, symbols.offset + _SYMBOL * number)
+            (symbol,) = struct.unpack_from("<I", data, at)
+            (name,) = struct.unpack_from("<I", cubin, symbols.offset + _SYMBOL * symbol)
             if cubin[names + name : cubin.index(0, names + name)] == kernel.encode():
-                found.append(section.offset + at + 4)
-    return found
+                offsets.append(section.offset + at + 4)
+    return offsets
 
 
 Written = tuple[int, Control]  # which instruction comes there, and how it is issued
@@ -88,15 +88,15 @@ def rewritten(cubin: bytes, kernel: str, order: Sequence[Written]) -> bytes:
     """Returns the cubin with the instructions of a kernel in another order."""
     begin, end = code_of(cubin, kernel)
     words = [int.from_bytes(cubin[at : at + BYTES], "little") for at in range(begin, end, BYTES)]
-    found = bytearray(cubin)
-    for place, (number, control) in enumerate(order):
+    changed = bytearray(cubin)
+    for index, (number, control) in enumerate(order):
         word = words[number]
         if control.stall != STALL.of(word):
             word = STALL.set(word, control.stall)
             word = STAYS.set(word, int(control.stall <= PATIENT))
-        follower = order[place + 1][0] if place + 1 < len(order) else None
+        follower = order[index + 1][0] if index + 1 < len(order) else None
         if follower != number + 1:
             word = REUSE.set(word, 0)  # it was for the one that came next
-        at = begin + place * BYTES
-        found[at : at + BYTES] = word.to_bytes(BYTES, "little")
-    return bytes(found)
+        at = begin + index * BYTES
+        changed[at : at + BYTES] = word.to_bytes(BYTES, "little")
+    return bytes(changed)

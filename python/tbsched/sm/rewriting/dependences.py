@@ -39,27 +39,27 @@ class Compiled:
 
 def compiled(blocks: Iterable[Block]) -> Compiled:
     """Returns which stalls and waits the compiler left between instructions of a kernel."""
-    found = Compiled()
+    shown = Compiled()
     for block in blocks:
         times = issued(block.steps)
         for first, second in itertools.pairwise(block.steps):
             pair = first.opcode, second.opcode
-            found.stall[pair] = min(first.clocks, found.stall.get(pair, first.clocks))
-        for early, late, kind, place in dependences(block.steps):
-            key = _key(block.steps[early], block.steps[late], kind, place)
+            shown.stall[pair] = min(first.clocks, shown.stall.get(pair, first.clocks))
+        for early, late, kind, register in dependences(block.steps):
+            key = _key(block.steps[early], block.steps[late], kind, register)
             apart = times[late] - times[early]
-            found.apart[key] = min(found.apart.get(key, apart), apart)
+            shown.apart[key] = min(shown.apart.get(key, apart), apart)
         for _, _, pair, apart in _in_order(block):
-            found.order[pair] = min(found.order.get(pair, apart), apart)
-    return found
+            shown.order[pair] = min(shown.order.get(pair, apart), apart)
+    return shown
 
 
 def issued(steps: Iterable[Step]) -> list[int]:
     """Returns when each step goes, at the soonest; and last, when what follows does."""
-    found = [0]
+    times = [0]
     for step in steps:
-        found.append(found[-1] + step.clocks)
-    return found
+        times.append(times[-1] + step.clocks)
+    return times
 
 
 def dependences(steps: tuple[Step, ...]) -> Iterator[tuple[int, int, Kind, Place]]:
@@ -67,18 +67,18 @@ def dependences(steps: tuple[Step, ...]) -> Iterator[tuple[int, int, Kind, Place
     writers: dict[Place, list[int]] = defaultdict(list)
     readers: dict[Place, list[int]] = defaultdict(list)
     for late, step in enumerate(steps):
-        for place in step.reads:
-            yield from ((k, late, Kind.READ_AFTER_WRITE, place) for k in writers[place])
-        for place in step.writes:
-            yield from ((k, late, Kind.WRITE_AFTER_WRITE, place) for k in writers[place])
-            yield from ((k, late, Kind.WRITE_AFTER_READ, place) for k in readers[place])
-        for place in step.reads:
-            readers[place].append(late)
-        for place in step.writes:
+        for register in step.reads:
+            yield from ((k, late, Kind.READ_AFTER_WRITE, register) for k in writers[register])
+        for register in step.writes:
+            yield from ((k, late, Kind.WRITE_AFTER_WRITE, register) for k in writers[register])
+            yield from ((k, late, Kind.WRITE_AFTER_READ, register) for k in readers[register])
+        for register in step.reads:
+            readers[register].append(late)
+        for register in step.writes:
             if not step.guard:  # otherwise the old value may remain
-                writers[place].clear()
-                readers[place].clear()
-            writers[place].append(late)
+                writers[register].clear()
+                readers[register].clear()
+            writers[register].append(late)
 
 
 Edges = Mapping[tuple[int, int], int]
@@ -90,27 +90,27 @@ def edges(block: Block, shown: Compiled) -> dict[tuple[int, int], int]:
 
     ``BEFORE`` stands for the beginning of the block, and the number of its steps for its end.
     """
-    found: dict[tuple[int, int], int] = {}
-    for early, late, clocks in _all(block, shown):
+    clocks_by_edge: dict[tuple[int, int], int] = {}
+    for early, late, clocks in _constraints(block, shown):
         if early != late:
-            found[early, late] = max(found.get((early, late), 0), clocks)
-    return found
+            clocks_by_edge[early, late] = max(clocks_by_edge.get((early, late), 0), clocks)
+    return clocks_by_edge
 
 
-def _all(block: Block, shown: Compiled) -> Iterator[tuple[int, int, int]]:
+def _constraints(block: Block, shown: Compiled) -> Iterator[tuple[int, int, int]]:
     """Yields all constraints of a block: two steps, and how many clocks lie between."""
     steps = block.steps
     times = issued(steps)
-    for early, late, kind, place in dependences(steps):
+    for early, late, kind, register in dependences(steps):
         first, second = steps[early], steps[late]
-        told = first.sets if kind is Kind.WRITE_AFTER_READ else _written(first)
-        waiting = next((k for s in told if (k := _wait(steps, s, early + 1)) <= late), None)
+        scoreboards = first.sets if kind is Kind.WRITE_AFTER_READ else _written(first)
+        waiting = next((k for s in scoreboards if (k := _wait(steps, s, early + 1)) <= late), None)
         if waiting is not None:
             yield early, waiting, 1
             yield waiting, late, 1
             continue
         apart = times[late] - times[early]
-        clocks = shown.apart.get(_key(first, second, kind, place), apart)
+        clocks = shown.apart.get(_key(first, second, kind, register), apart)
         waits = list(_later_waits(steps, early, late)) if first.slow else []
         yield from ((k, late, 1) for k in waits)
         if first.slow and not waits:
@@ -130,24 +130,24 @@ def _all(block: Block, shown: Compiled) -> Iterator[tuple[int, int, int]]:
         yield from ((BEFORE, k, min(times[k], SAFE_LATENCY)) for k in slow)
     last = {steps[k].opcode: k for k in slow}
     yield from ((k, len(steps), min(times[-1] - times[k], SAFE_LATENCY)) for k in last.values())
-    yield from _outside(block, times)
+    yield from _across_boundaries(block, times)
 
 
 def _in_order(block: Block) -> Iterator[tuple[int, int, tuple[str, str], int]]:
     """Yields each slow step after the last one of each opcode, and the clocks between."""
     times = issued(block.steps)
-    went: dict[str, tuple[int, int]] = {
+    last_issued: dict[str, tuple[int, int]] = {
         opcode: (BEFORE, -age) for opcode, age in block.entry.since.items()
     }
     for late, step in enumerate(block.steps):
         if step.slow:
-            for opcode, (early, at) in went.items():
+            for opcode, (early, at) in last_issued.items():
                 yield early, late, (opcode, step.opcode), times[late] - at
-            went[step.opcode] = late, times[late]
+            last_issued[step.opcode] = late, times[late]
 
 
 def _written(step: Step) -> tuple[int, ...]:
-    return tuple(each for each in (step.control.writes,) if each < SCOREBOARDS)
+    return tuple(scoreboard for scoreboard in (step.control.writes,) if scoreboard < SCOREBOARDS)
 
 
 def _wait(steps: tuple[Step, ...], scoreboard: int, first: int) -> int:
@@ -190,7 +190,7 @@ def _later_waits(steps: tuple[Step, ...], early: int, late: int) -> Iterator[int
         later.update(steps[k].sets)
 
 
-def _outside(block: Block, times: list[int]) -> Iterator[tuple[int, int, int]]:
+def _across_boundaries(block: Block, times: list[int]) -> Iterator[tuple[int, int, int]]:
     """Yields edges that complete pending work of before the block, and its own before the end."""
     steps, end = block.steps, len(block.steps)
     written: set[Place] = set()
@@ -198,18 +198,18 @@ def _outside(block: Block, times: list[int]) -> Iterator[tuple[int, int, int]]:
     last: dict[Place, list[int]] = defaultdict(list)
     yield BEFORE, end, min(times[end], SAFE_LATENCY)
     for k, step in enumerate(steps):
-        for place in (step.reads | step.writes) - written:
-            left = SAFE_LATENCY - block.entry.age(place)
-            yield BEFORE, k, min(times[k], max(0, left))
-            if place in block.entry.unsettled or block.entry.unknown:
+        for register in (step.reads | step.writes) - written:
+            remaining_clocks = SAFE_LATENCY - block.entry.age(register)
+            yield BEFORE, k, min(times[k], max(0, remaining_clocks))
+            if register in block.entry.unsettled or block.entry.unknown:
                 yield from ((waiting, k, 1) for waiting in waits)
         if step.control.waits:
             waits.append(k)
-        for place in step.writes:
+        for register in step.writes:
             if not step.guard:
-                written.add(place)
-                last[place].clear()
-            last[place].append(k)
+                written.add(register)
+                last[register].clear()
+            last[register].append(k)
         clocks = times[end] - times[k]
         if step.slow and not step.sets:
             yield k, end, clocks  # nothing tells when it is over
@@ -219,9 +219,9 @@ def _outside(block: Block, times: list[int]) -> Iterator[tuple[int, int, int]]:
         yield k, end, min(times[end] - times[k], SAFE_LATENCY)
 
 
-def _key(first: Step, second: Step, kind: Kind, place: Place) -> Key:
+def _key(first: Step, second: Step, kind: Kind, register: Place) -> Key:
     """Returns a key of dependences for which the same number of clocks is enough."""
     return (
-        kind.value, place[0], first.opcode, str(first.use(place)),
-        second.opcode, str(second.use(place)),
+        kind.value, register[0], first.opcode, str(first.use(register)),
+        second.opcode, str(second.use(register)),
     )  # fmt: skip

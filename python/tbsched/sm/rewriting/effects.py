@@ -84,8 +84,8 @@ class Step:
     @property
     def sets(self) -> tuple[int, ...]:
         """The scoreboards that it sets."""
-        both = (self.control.writes, self.control.reads)
-        return tuple(each for each in both if each != NO_SCOREBOARD)
+        scoreboards = (self.control.writes, self.control.reads)
+        return tuple(scoreboard for scoreboard in scoreboards if scoreboard != NO_SCOREBOARD)
 
     def waits(self, scoreboard: int) -> bool:
         """Returns whether it waits for one."""
@@ -101,18 +101,18 @@ class Step:
         """Clocks until the next instruction may issue."""
         return max(1, self.control.stall)
 
-    def use(self, place: Place) -> tuple[int, ...]:
+    def use(self, register: Place) -> tuple[int, ...]:
         """Returns how far a register is behind the one named, and at which operand; -1: none."""
-        name, number = place
-        found = [
-            (number - int(digits), at)
+        name, register_number = register
+        offsets = [
+            (register_number - int(digits), at)
             for at, text in enumerate(self.operands)
             for kind, digits in _NAMED.findall(text)
-            if kind == name and number - int(digits) >= 0
+            if kind == name and register_number - int(digits) >= 0
         ]
-        behind = min(found, default=(0, 0))[0]
-        guard = (-1,) if place in self.guard else ()
-        return (behind, *guard, *(at for each, at in found if each == behind))
+        offset = min(offsets, default=(0, 0))[0]
+        guard = (-1,) if register in self.guard else ()
+        return (offset, *guard, *(at for distance, at in offsets if distance == offset))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,68 +142,68 @@ def listing(cubin: bytes, name: str) -> Listing:
     with refusing_torn():
         fixed = _fixed(cubin, name)
     steps = tuple(
-        step_of(each, ranges.get(k, Touched()), k in fixed or k not in ranges)
-        for k, each in enumerate(code)
+        step_of(instruction, ranges.get(k, Touched()), k in fixed or k not in ranges)
+        for k, instruction in enumerate(code)
     )
-    targets = {each.target for each in code if each.target is not None}
+    targets = {instruction.target for instruction in code if instruction.target is not None}
     return Listing(steps, code, frozenset(labels | targets))
 
 
-def step_of(each: Instruction, touched: Touched, fixed: bool = False) -> Step:
+def step_of(instruction: Instruction, touched: Touched, fixed: bool = False) -> Step:
     """Returns what an instruction reads, writes and waits for.
 
     Args:
-        each: the instruction.
+        instruction: of a kernel.
         touched: registers, as ``nvdisasm -lrm`` says.
         fixed: whether something else in the cubin knows its place.
     """
-    base = each.base
-    text = " ".join((each.guard, *each.operands))
-    named = {(kind, int(number)) for kind, number in _NAMED.findall(text)}
-    guard = frozenset((kind, int(number)) for kind, number in _NAMED.findall(each.guard))
-    constant = base in ("S2R", "S2UR", "CS2R") and each.operands[-1].strip() in _CONSTANT
+    base = instruction.base
+    text = " ".join((instruction.guard, *instruction.operands))
+    registers_named = {(kind, int(digits)) for kind, digits in _NAMED.findall(text)}
+    guard = frozenset((kind, int(digits)) for kind, digits in _NAMED.findall(instruction.guard))
+    constant = base in ("S2R", "S2UR", "CS2R") and instruction.operands[-1].strip() in _CONSTANT
     pinned = (
         fixed
         or not (constant or _MOVABLE.fullmatch(base))
-        or bool(_ORDERED.search(each.opcode))
-        or not named <= touched.reads | touched.writes
-        or not all(_is_known(word, each) for word in _WORD.findall(text))
+        or bool(_ORDERED.search(instruction.opcode))
+        or not registers_named <= touched.reads | touched.writes
+        or not all(_is_known(word, instruction) for word in _WORD.findall(text))
     )
-    packed = _packed(each) if base in _PACKING else frozenset()
+    packed = _packed(instruction) if base in _PACKING else frozenset()
     reads = touched.reads | guard | (packed if base == "P2R" else frozenset())
     writes = touched.writes | (packed if base == "R2P" else frozenset())
     return Step(
-        each.opcode, Control.of(each.word), reads, writes, guard, pinned,
-        _SPACES.get(base), base.startswith("ST"), each.operands,
+        instruction.opcode, Control.of(instruction.word), reads, writes, guard, pinned,
+        _SPACES.get(base), base.startswith("ST"), instruction.operands,
     )  # fmt: skip
 
 
-def _is_known(word: str, each: Instruction) -> bool:
+def _is_known(word: str, instruction: Instruction) -> bool:
     """Returns whether it is clear what an instruction does with a word of its operands."""
     if word == "PR":
-        return each.opcode in _PACKING and each.operands[-1].startswith("0x")
+        return instruction.opcode in _PACKING and instruction.operands[-1].startswith("0x")
     return bool(_NAMED.fullmatch(word) or _CONSTANTS.fullmatch(word))
 
 
-def _packed(each: Instruction) -> frozenset[Place]:
+def _packed(instruction: Instruction) -> frozenset[Place]:
     """Returns the predicates of a mask; all of them, if it is not a number."""
-    last = each.operands[-1]
+    last = instruction.operands[-1]
     mask = int(last, 16) if last.startswith("0x") else -1
-    return frozenset(("P", number) for number in range(_PREDICATES) if mask >> number & 1)
+    return frozenset(("P", index) for index in range(_PREDICATES) if mask >> index & 1)
 
 
 def _fixed(cubin: bytes, name: str) -> set[int]:
     """Instructions whose place something else in the cubin knows."""
-    found: set[int] = set()
+    fixed: set[int] = set()
     for section in sections(cubin):
         data = cubin[section.offset : section.offset + section.size]
         if section.name in (f".rela.text.{name}", f".rel.text.{name}"):
             size = 24 if section.name.startswith(".rela") else 16
             offsets = (struct.unpack_from("<Q", data, at)[0] for at in range(0, len(data), size))
-            found.update(offset // BYTES for offset in offsets)
+            fixed.update(offset // BYTES for offset in offsets)
         if section.name == f".nv.info.{name}":
             for kind, at, size in attributes(data):
                 if kind in _OFFSETS:
-                    numbers = struct.unpack_from(f"<{size // 4}I", data, at)
-                    found.update(number // BYTES for number in numbers)
-    return found
+                    code_offsets = struct.unpack_from(f"<{size // 4}I", data, at)
+                    fixed.update(code_offset // BYTES for code_offset in code_offsets)
+    return fixed

@@ -39,8 +39,8 @@ def launcher(
     except ImportError:
         raise missing("launches of variants", "CuPy", "'cupy-cuda13x'") from None
     count = integer("launcher", "repeats", repeats, 1, 10**6)
-    given = tuple(arguments)
-    sizes = [_three(each) for each in (grid, block)]
+    kernel_arguments = tuple(arguments)
+    sizes = [_three(dimensions) for dimensions in (grid, block)]
 
     def load(variant: Variant) -> Callable[[], float]:
         """Returns a function that times a variant, loaded with CuPy."""
@@ -55,7 +55,7 @@ def launcher(
             """Returns the seconds per launch of the variant."""
             first.record()
             for _ in range(count):
-                function(*sizes, given, shared_mem=shared_memory)
+                function(*sizes, kernel_arguments, shared_mem=shared_memory)
             last.record()
             last.synchronize()
             return float(cupy.cuda.get_elapsed_time(first, last)) / 1e3 / count
@@ -66,5 +66,5 @@ def launcher(
 
 
 def _three(size: int | tuple[int, ...]) -> tuple[int, ...]:
-    given = (size,) if isinstance(size, int) else tuple(size)
-    return (*given, 1, 1)[:3]
+    sizes = (size,) if isinstance(size, int) else tuple(size)
+    return (*sizes, 1, 1)[:3]

@@ -134,8 +134,8 @@ def variants(
     spec = find_device(device)
     with naming(kernel):
         cubin, name = cubin_of(kernel)
-        least = registers_of(cubin, name)
-    most = integer("variants", "most_registers", most_registers, 1, MOST_REGISTERS)
+        used_registers = registers_of(cubin, name)
+    max_registers = integer("variants", "most_registers", most_registers, 1, MOST_REGISTERS)
     shared = integer("variants", "shared_memory", shared_memory, 0, 2**20)
     wanted = [(_order(order), 0) for order in orders]
     draws = integer("variants", "draws", draws, 0, MOST_DRAWS)
@@ -145,27 +145,29 @@ def variants(
     with naming(kernel):
         listed = listing(cubin, name)
     if any(step.opcode.startswith(_CHANGES) for step in listed.steps):
-        most = least
+        max_registers = used_registers
     if size is None:
-        counts = _by_unit(least, most)
+        counts = _by_unit(used_registers, max_registers)
     else:
-        counts = _by_resident(least, most, lambda n: _resident(spec, size, n, shared))
+        counts = _by_resident(
+            used_registers, max_registers, lambda n: _resident(spec, size, n, shared)
+        )
     return Variants(name, tuple(
         Variant(
-            _name(count if count != least else None, order), name, count, order, moved, resident,
-            padded(code, name, count),
+            _name(count if count != used_registers else None, order), name, count, order, moved,
+            resident, padded(code, name, count),
         )
         for order, code, moved in _codes(cubin, name, listed, wanted, every)
         for count, resident in counts
     ))  # fmt: skip
 
 
-def _order(given: str) -> Order:
+def _order(name: str) -> Order:
     """Returns an order that a person can ask for by its name."""
-    known = [each for each in Order if each is not Order.RANDOM]
-    if given not in known:
-        raise ValueError(f"variants.orders: {given!r} is not one of {', '.join(known)}")
-    return Order(given)
+    known = [order for order in Order if order is not Order.RANDOM]
+    if name not in known:
+        raise ValueError(f"variants.orders: {name!r} is not one of {', '.join(known)}")
+    return Order(name)
 
 
 def _name(registers: int | None, order: str) -> str:
@@ -179,9 +181,11 @@ def _codes(
     """Returns different machine codes: the order's name, the cubin, instructions moved."""
     blocks = blocks_of(listed)
     shown = compiled(blocks)
-    asked = bool(wanted or every)
-    needed = [edges(block, shown) if block.movable and asked else {} for block in blocks]
-    found = {cubin: ("", cubin, 0)}
+    needs_edges = bool(wanted or every)
+    edges_by_block = [
+        edges(block, shown) if block.movable and needs_edges else {} for block in blocks
+    ]
+    codes = {cubin: ("", cubin, 0)}
 
     def add(name: str, orders: Iterable[ListOf[Written]]) -> None:
         """Adds the machine code of these orders, if it is new."""
@@ -191,21 +195,22 @@ def _codes(
             for k, control in steps
         ]
         code = rewritten(cubin, kernel, written)
-        moved = sum(place != k for place, (k, _) in enumerate(written))
-        found.setdefault(code, (name, code, moved))
+        moved = sum(index != k for index, (k, _) in enumerate(written))
+        codes.setdefault(code, (name, code, moved))
 
     for order, seed in wanted:
         orders = [
-            (reordered(block, shown, own, order, seed) if block.movable else None) or _as_is(block)
-            for block, own in zip(blocks, needed, strict=True)
+            (reordered(block, shown, block_edges, order, seed) if block.movable else None)
+            or _as_is(block)
+            for block, block_edges in zip(blocks, edges_by_block, strict=True)
         ]
         add(f"{order} {seed}" if order is Order.RANDOM else order, orders)
     if every:
-        by_block = _every(kernel, blocks, shown, needed, every)
-        for number, each in enumerate(itertools.product(*by_block)):
-            if number:
-                add(f"order {number}", each)
-    return list(found.values())
+        by_block = _all_orders(kernel, blocks, shown, edges_by_block, every)
+        for index, orders_of_blocks in enumerate(itertools.product(*by_block)):
+            if index:
+                add(f"order {index}", orders_of_blocks)
+    return list(codes.values())
 
 
 def _as_is(block: Block) -> list[Written]:
@@ -213,37 +218,50 @@ def _as_is(block: Block) -> list[Written]:
     return [(k, step.control) for k, step in enumerate(block.steps)]
 
 
-def _every(
-    kernel: str, blocks: list[Block], shown: Compiled, needed: ListOf[Edges], most: int
+def _all_orders(
+    kernel: str,
+    blocks: list[Block],
+    shown: Compiled,
+    edges_by_block: ListOf[Edges],
+    max_orders: int,
 ) -> list[list[list[Written]]]:
     """Returns all orders of each block, of which there are at most so many together."""
-    found: list[list[list[Written]]] = []
+    orders_by_block: list[list[list[Written]]] = []
     together = 1
-    for block, own in zip(blocks, needed, strict=True):
-        orders = every_order(block, shown, own, most) if block.movable else [_as_is(block)]
-        together *= most + 1 if orders is None else len(orders)
-        if orders is None or together > most:
-            raise ValueError(f"variants.every: {kernel} has more than {most} orders; draw some")
-        found.append(orders)
-    return found
+    for block, block_edges in zip(blocks, edges_by_block, strict=True):
+        orders = (
+            every_order(block, shown, block_edges, max_orders) if block.movable else [_as_is(block)]
+        )
+        together *= max_orders + 1 if orders is None else len(orders)
+        if orders is None or together > max_orders:
+            raise ValueError(
+                f"variants.every: {kernel} has more than {max_orders} orders; draw some"
+            )
+        orders_by_block.append(orders)
+    return orders_by_block
 
 
-def _by_unit(least: int, most: int) -> list[tuple[int, int | None]]:
-    first = (least // _UNIT + 1) * _UNIT
-    return [(least, None), *((count, None) for count in range(first, most + 1, _UNIT))]
+def _by_unit(used_registers: int, max_registers: int) -> list[tuple[int, int | None]]:
+    first = (used_registers // _UNIT + 1) * _UNIT
+    return [
+        (used_registers, None),
+        *((count, None) for count in range(first, max_registers + 1, _UNIT)),
+    ]
 
 
-def _by_resident(least: int, most: int, held: _Held) -> list[tuple[int, int | None]]:
+def _by_resident(
+    used_registers: int, max_registers: int, resident_blocks: _Held
+) -> list[tuple[int, int | None]]:
     """Returns the fewest registers for each number of blocks that an SM can be made to hold."""
-    found = [(least, held(least))]
-    first = (least - 1) // _UNIT * _UNIT + _UNIT + 1
-    for count in range(first, most + 1, _UNIT):
-        resident = held(count)
+    counts = [(used_registers, resident_blocks(used_registers))]
+    first = (used_registers - 1) // _UNIT * _UNIT + _UNIT + 1
+    for count in range(first, max_registers + 1, _UNIT):
+        resident = resident_blocks(count)
         if not resident:
             break
-        if resident != found[-1][1]:
-            found.append((count, resident))
-    return found
+        if resident != counts[-1][1]:
+            counts.append((count, resident))
+    return counts
 
 
 def _resident(spec: DeviceSpec, threads: int, registers: int, shared_memory: int) -> int:

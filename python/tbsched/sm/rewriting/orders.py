@@ -31,51 +31,51 @@ Rank = Callable[[int, int, int, int], tuple[float, ...]]
 
 
 def reordered(
-    block: Block, shown: Compiled, needed: Edges, order: Order, seed: int = 0
+    block: Block, shown: Compiled, edges: Edges, order: Order, seed: int = 0
 ) -> list[tuple[int, Control]] | None:
     """Returns another order of a block's steps: their numbers, and how each is issued.
 
-    ``needed`` are its edges. None: there is none, or none was found.
+    ``edges`` are its own. None: there is none, or none was found.
     """
-    found = _listed(block, shown, needed, order, seed)
-    if found is None or list(found) == list(range(len(block.steps))):
+    issue_times = _listed(block, shown, edges, order, seed)
+    if issue_times is None or list(issue_times) == list(range(len(block.steps))):
         return None
-    return _with_stalls(block, needed, found)
+    return _with_stalls(block, edges, issue_times)
 
 
 def every_order(
-    block: Block, shown: Compiled, needed: Edges, most: int
+    block: Block, shown: Compiled, edges: Edges, max_orders: int
 ) -> list[list[tuple[int, Control]]] | None:
-    """Returns all orders of a block's steps, the compiler's first; None: more than ``most``.
+    """Returns all orders of a block's steps, the compiler's first; None: more than ``max_orders``.
 
     An order is left out if it needs a stall that a control field cannot say, or one before its
     first step.
     """
     steps = block.steps
     before: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for (early, late), clocks in needed.items():
+    for (early, late), clocks in edges.items():
         before[late].append((early, clocks))
-    found = [[(k, step.control) for k, step in enumerate(steps)]]
-    for number, order in enumerate(_linear(len(steps), needed)):
-        if number == most:
+    orders = [[(k, step.control) for k, step in enumerate(steps)]]
+    for index, order in enumerate(_linear(len(steps), edges)):
+        if index == max_orders:
             return None
         issued = {BEFORE: 0}
         for last, k in zip([None, *order], order, strict=False):
             now = 0 if last is None else issued[last] + shown.between(steps[last], steps[k])
             issued[k] = max([now, *(issued[early] + clocks for early, clocks in before[k])])
         del issued[BEFORE]
-        can = number > 0 and issued[order[0]] == 0
-        written = _with_stalls(block, needed, issued) if can else None
+        can = index > 0 and issued[order[0]] == 0
+        written = _with_stalls(block, edges, issued) if can else None
         if written is not None:
-            found.append(written)
-    return found
+            orders.append(written)
+    return orders
 
 
-def _linear(count: int, needed: Edges) -> Iterator[list[int]]:
+def _linear(count: int, edges: Edges) -> Iterator[list[int]]:
     """Yields all orders of so many steps that keep the edges, from the given one on."""
     after: dict[int, list[int]] = defaultdict(list)
     missing = [0] * count
-    for early, late in needed:
+    for early, late in edges:
         if early != BEFORE and late < count:
             after[early].append(late)
             missing[late] += 1
@@ -90,52 +90,57 @@ def _linear(count: int, needed: Edges) -> Iterator[list[int]]:
     def choices() -> Iterator[int]:
         return iter([k for k in range(count) if not placed[k] and not missing[k]])
 
-    left = [choices()]
-    while left:
-        k = next(left[-1], None)
+    candidates = [choices()]
+    while candidates:
+        k = next(candidates[-1], None)
         if k is not None:
             order.append(k)
             place(k, 1)
             if len(order) < count:
-                left.append(choices())
+                candidates.append(choices())
                 continue
             yield list(order)
         else:
-            left.pop()
+            candidates.pop()
         if order:
             place(order.pop(), -1)
 
 
 def _with_stalls(
-    block: Block, needed: Edges, found: Mapping[int, int]
+    block: Block, edges: Edges, issue_times: Mapping[int, int]
 ) -> list[tuple[int, Control]] | None:
     """Returns how each step is issued that goes at such times; None: a stall would be too long."""
     steps = block.steps
-    times = list(found.values())
+    times = list(issue_times.values())
     end = max(
-        times[-1] + steps[list(found)[-1]].clocks,
-        *(found[k] + n for (k, late), n in needed.items() if late == len(steps) and k in found),
-        needed.get((BEFORE, len(steps)), 0),
+        times[-1] + steps[list(issue_times)[-1]].clocks,
+        *(
+            issue_times[k] + n
+            for (k, late), n in edges.items()
+            if late == len(steps) and k in issue_times
+        ),
+        edges.get((BEFORE, len(steps)), 0),
     )
     stalls = [b - a for a, b in zip(times, [*times[1:], end], strict=True)]
     if max(stalls) > MOST_STALL:
         return None
     return [
-        (k, replace(steps[k].control, stall=stall)) for k, stall in zip(found, stalls, strict=True)
+        (k, replace(steps[k].control, stall=stall))
+        for k, stall in zip(issue_times, stalls, strict=True)
     ]
 
 
 def _listed(
-    block: Block, shown: Compiled, needed: Edges, order: Order, seed: int
+    block: Block, shown: Compiled, edges: Edges, order: Order, seed: int
 ) -> dict[int, int] | None:
     """Returns when each step goes, in the new order; None: a stall would be too long."""
     steps, count = block.steps, len(block.steps)
     before: dict[int, list[tuple[int, int]]] = defaultdict(list)
     after: dict[int, list[int]] = defaultdict(list)
-    for (early, late), clocks in needed.items():
+    for (early, late), clocks in edges.items():
         before[late].append((early, clocks))
         after[early].append(late)
-    expected = _expected(steps, needed)
+    expected = _expected(steps, edges)
     rank = _rank(steps, before, expected, order, seed)
     missing = {k: sum(early != BEFORE for early, _ in before[k]) for k in range(count)}
     ready = {k for k in range(count) if not missing[k]}
@@ -146,9 +151,9 @@ def _listed(
             k: 0 if last is None else issued[last] + shown.between(steps[last], steps[k])
             for k in ready
         }
-        most = 0 if last is None else issued[last] + MOST_STALL
+        latest = 0 if last is None else issued[last] + MOST_STALL
         soonest = {k: max([now[k], *(issued[a] + n for a, n in before[k])]) for k in ready}
-        can = [k for k in ready if soonest[k] <= most]
+        can = [k for k in ready if soonest[k] <= latest]
         if not can:
             return None
         since = {k: max((issued[a] + expected[a, k] for a, _ in before[k]), default=0) for k in can}
@@ -165,15 +170,15 @@ def _listed(
     return issued
 
 
-def _expected(steps: tuple[Step, ...], needed: Edges) -> dict[tuple[int, int], int]:
+def _expected(steps: tuple[Step, ...], edges: Edges) -> dict[tuple[int, int], int]:
     """Returns the likely clocks between the two instructions of each edge."""
-    found = {}
-    for (early, late), clocks in needed.items():
-        told = early != BEFORE and late < len(steps) and any(
+    likely = {}
+    for (early, late), clocks in edges.items():
+        is_signalled = early != BEFORE and late < len(steps) and any(
             steps[late].waits(scoreboard) for scoreboard in steps[early].sets
         )  # fmt: skip
-        found[early, late] = max(clocks, _EXPECTED[steps[early].space]) if told else clocks
-    return found
+        likely[early, late] = max(clocks, _EXPECTED[steps[early].space]) if is_signalled else clocks
+    return likely
 
 
 def _rank(
@@ -186,34 +191,34 @@ def _rank(
     """Returns the sort key of steps that could be issued at the same time, the least first."""
     draw = random.Random(seed)
     drawn = [draw.random() for _ in steps]
-    left = _left(len(steps), expected)
+    clocks_to_end = _clocks_to_end(len(steps), expected)
     loading = _loading(steps, before)
     return {
         Order.LOADS: lambda k, _, since, wanted: (k not in loading, wanted, k),
-        Order.CRITICAL: lambda k, _, since, wanted: (wanted, -left[k], k),
+        Order.CRITICAL: lambda k, _, since, wanted: (wanted, -clocks_to_end[k], k),
         Order.APART: lambda k, _, since, wanted: (since, k),
         Order.RANDOM: lambda k, soonest, since, wanted: (soonest, drawn[k]),
     }[order]
 
 
-def _left(count: int, expected: Edges) -> list[int]:
+def _clocks_to_end(count: int, expected: Edges) -> list[int]:
     """Clocks from each step to the end of the block, along the longest way."""
     after: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for (early, late), clocks in expected.items():
         after[early].append((late, clocks))
-    found = [0] * (count + 1)
+    clocks_left = [0] * (count + 1)
     for k in reversed(range(count)):
-        found[k] = max((found[late] + clocks for late, clocks in after[k]), default=0)
-    return found
+        clocks_left[k] = max((clocks_left[late] + clocks for late, clocks in after[k]), default=0)
+    return clocks_left
 
 
 def _loading(steps: tuple[Step, ...], before: Mapping[int, list[tuple[int, int]]]) -> set[int]:
     """Returns the reads of memory, and what they depend on."""
-    found: set[int] = set()
+    loading: set[int] = set()
     work = [k for k, step in enumerate(steps) if step.space is not None and not step.stores]
     while work:
         k = work.pop()
-        if k not in found and k != BEFORE:
-            found.add(k)
+        if k not in loading and k != BEFORE:
+            loading.add(k)
             work.extend(early for early, _ in before[k])
-    return found
+    return loading

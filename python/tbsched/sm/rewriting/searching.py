@@ -52,10 +52,10 @@ class Ratio:
             >>> tb.sm.Ratio.of([1.1, 1.2]).high
             inf
         """
-        found = sorted(_ratio(each) for each in items("Ratio", "ratios", ratios))
-        if not found:
+        drawn = sorted(_ratio(item) for item in items("Ratio", "ratios", ratios))
+        if not drawn:
             raise ValueError("Ratio.ratios: none; one or more are needed")
-        count = len(found)
+        count = len(drawn)
         tail, k = 0.0, 0
         of_all = math.lgamma(count + 1) - count * math.log(2)
         while k < count:
@@ -63,8 +63,8 @@ class Ratio:
             if tail > (1 - CONFIDENCE) / 2:
                 break
             k += 1
-        low, high = (found[k - 1], found[count - k]) if k else (0.0, math.inf)
-        return cls(statistics.median(found), low, high)
+        low, high = (drawn[k - 1], drawn[count - k]) if k else (0.0, math.inf)
+        return cls(statistics.median(drawn), low, high)
 
 
 def _ratio(value: object) -> float:
@@ -190,37 +190,37 @@ def search(
         >>> found.better, found.gain.value
         (True, 1.125)
     """
-    given = list(variants)
-    if len(given) < 2:
+    listed = list(variants)
+    if len(listed) < 2:
         raise ValueError("search.variants: the original and at least one other are needed")
     rounds = integer("search", "rounds", rounds, FEWEST, 10_000)
     again = integer("search", "again", again, FEWEST, 10_000)
     until = time.monotonic() + seconds("search", "limit", limit)
-    runs = [_Runs(load(each)) for each in given]
+    runs = [_Runs(load(variant)) for variant in listed]
     draw = random.Random(seed)
-    for each in runs:
-        each.once()  # what is slow only once
+    for run in runs:
+        run.once()  # what is slow only once
     with bar("Timing variants", rounds + again if progress else 0) as advance:
-        for number in range(rounds):
-            if number >= FEWEST and time.monotonic() > until:
+        for round_index in range(rounds):
+            if round_index >= FEWEST and time.monotonic() > until:
                 break
-            _round([each for each in runs if not each.dropped], draw)
+            _round([run for run in runs if not run.dropped], draw)
             _drop(runs)
-            advance(number + 1)
+            advance(round_index + 1)
         timings = tuple(
-            Timing(variant, tuple(each.seconds), each.ratio(runs[0]), each.dropped)
-            for variant, each in zip(given, runs, strict=True)
+            Timing(variant, tuple(run.seconds), run.ratio(runs[0]), run.dropped)
+            for variant, run in zip(listed, runs, strict=True)
         )
         best = min(
             (k for k in range(1, len(runs)) if not runs[k].dropped),
             key=lambda k: timings[k].median,
         )
         fresh = [_Runs(runs[k].once) for k in (0, best)]
-        for number in range(again):
-            if number >= FEWEST and time.monotonic() > until:
+        for round_index in range(again):
+            if round_index >= FEWEST and time.monotonic() > until:
                 break
             _round(fresh, draw)
-            advance(rounds + number + 1)
+            advance(rounds + round_index + 1)
     return Search(timings, timings[best], fresh[0].ratio(fresh[1]))
 
 
@@ -235,8 +235,8 @@ class _Runs:
     def once(self) -> float:
         """Runs it, and says how long it took."""
         start = time.perf_counter()
-        told = self._run()
-        took = time.perf_counter() - start if told is None else float(told)
+        reported = self._run()
+        took = time.perf_counter() - start if reported is None else float(reported)
         if not 0 < took < math.inf:
             raise ValueError(f"search.load: a run took {took} seconds; a positive time is needed")
         return took
@@ -247,14 +247,14 @@ class _Runs:
 
 
 def _round(runs: Sequence[_Runs], draw: random.Random) -> None:
-    for each in draw.sample(runs, len(runs)):
-        each.seconds.append(each.once())
+    for run in draw.sample(runs, len(runs)):
+        run.seconds.append(run.once())
 
 
 def _drop(runs: list[_Runs]) -> None:
     """Gives up those that are slower than the fastest; never the original, nor the last other."""
-    left = [each for each in runs[1:] if not each.dropped]
-    best = min(left, key=lambda each: statistics.median(each.seconds))
-    for each in left:
-        if each is not best:
-            each.dropped = max(each.ratio(best).low, each.ratio(runs[0]).low) > 1.0
+    others = [run for run in runs[1:] if not run.dropped]
+    best = min(others, key=lambda run: statistics.median(run.seconds))
+    for run in others:
+        if run is not best:
+            run.dropped = max(run.ratio(best).low, run.ratio(runs[0]).low) > 1.0
