@@ -253,15 +253,15 @@ def test_what_a_slow_host_adds_is_not_taken_for_the_gpus() -> None:
 def test_connections_that_a_process_asks_for_are_not_those_of_the_gpu() -> None:
     sequence = tb.Sequence([tb.Launch(1, 32, 16, stream=k % 64, duration=1.0) for k in range(128)])
     seen = Quantity(sequence, at_once, 32.0, 0.0, 0.5)
-    finding = queues.read(seen, room=128, default=8, asked=32)
+    finding = queues.read(seen, room=128, default=8, max_connections=32)
     assert (finding.kind, finding.value) == ("documented", 8)
-    assert queues.read(seen, room=128, default=8, asked=None) == replace(
+    assert queues.read(seen, room=128, default=8, max_connections=None) == replace(
         finding,
         kind=TOLD,
         value=32,
         because="32 of 64 streams ran at once, whose second launches waited",
     )
-    assert queues.read(seen, room=32, default=8, asked=None).kind == "assumed"
+    assert queues.read(seen, room=32, default=8, max_connections=None).kind == "assumed"
 
 
 class Silent(Hidden):

@@ -22,7 +22,7 @@ def test_h100_has_the_queues_and_latencies_of_its_file() -> None:
     grids_, queues_, exits, ends, events, chain = (traces[at : at + 3] for at in range(0, 18, 3))
     finding = grids.read(measured(grids_, at_once), room=4224, default=1)
     assert (finding.kind, finding.value) == (TOLD, spec.resident_grids)
-    finding = queues.read(measured(queues_, queues._first_ones), 128, 1, asked=None)
+    finding = queues.read(measured(queues_, queues._first_ones), 128, 1, max_connections=None)
     assert (finding.kind, finding.value) == (TOLD, 32)  # as the process asked
     left = measured(exits, latencies._between_blocks)
     over = measured(ends, latencies._between)

@@ -14,7 +14,7 @@ from tbsched.calibration.asking.lab import Inconclusive, Lab
 from tbsched.calibration.campaign import Campaign, check_parts, elsewhere
 from tbsched.calibration.doubt.last_look import LEFT_OUT
 from tbsched.calibration.draft import documented, draft, guesses
-from tbsched.calibration.finding import Found
+from tbsched.calibration.finding import KnownValues
 from tbsched.calibration.results import Calibration, Step, certified
 from tbsched.calibration.scored import scored
 from tbsched.campaigns.oracles import OracleLike, open_oracle
@@ -26,7 +26,7 @@ from tbsched.traces.oracle import Oracle
 
 # Share of the time for probes; the campaign has the rest.
 _FOR_PROBES = 0.7
-_MOST_COUNT = 2**63 - 1
+_MAX_COUNT = 2**63 - 1
 
 
 def calibrate(
@@ -81,8 +81,8 @@ def calibrate(
         8
     """
     seconds = checks.seconds("calibrate", "seconds", seconds)
-    sequences = checks.integer("calibrate", "sequences", sequences, 0, _MOST_COUNT)
-    seed = checks.integer("calibrate", "seed", seed, 0, _MOST_COUNT)
+    sequences = checks.integer("calibrate", "sequences", sequences, 0, _MAX_COUNT)
+    seed = checks.integer("calibrate", "seed", seed, 0, _MAX_COUNT)
     if not isinstance(executor, Executor | None):
         raise TypeError(
             f"calibrate.executor: a concurrent.futures.Executor is needed, got {shown(executor)}"
@@ -95,31 +95,31 @@ def calibrate(
             file = files.enter_context(TraceFile(evidence, sync_every=SYNC_EVERY))
         journal = Journal(file)
         check_parts(journal)
-        found, steps, lab = _probed(opened, seconds, progress, journal)
-        for finding in documented(found) + guesses(found):
-            found.add(finding)
-        seen = observed(lab, draft(found, name))
-        again: OracleLike = opened
+        known, steps, lab = _probed(opened, seconds, progress, journal)
+        for finding in documented(known) + guesses(known):
+            known.add(finding)
+        observations = observed(lab, draft(known, name))
+        repeating_oracle: OracleLike = opened
         if executor is not None:
-            again = oracle
+            repeating_oracle = oracle
             gpu.close()  # a worker may need the same one
-        where = again if executor is None else elsewhere(oracle)
-        left = seconds - (time.monotonic() - start)
-        campaign = Campaign(where, left, sequences, seed, executor, progress)
-        score = scored(found, seen, name, campaign, journal, again)
-    states = tuple(sorted(found.notes.get("states", ()), key=repr))
+        campaign_oracle = repeating_oracle if executor is None else elsewhere(oracle)
+        remaining_seconds = seconds - (time.monotonic() - start)
+        campaign = Campaign(campaign_oracle, remaining_seconds, sequences, seed, executor, progress)
+        score = scored(known, observations, name, campaign, journal, repeating_oracle)
+    states = tuple(sorted(known.notes.get("states", ()), key=repr))
     certificate = certified(score, lab.eliminated + score.eliminated, states, LEFT_OUT)
     took = time.monotonic() - start
     return Calibration(
-        score.spec, found.findings, score.others, certificate, score.report, tuple(steps), took
+        score.spec, known.findings, score.others, certificate, score.report, tuple(steps), took
     )
 
 
 def _probed(
     oracle: Oracle, seconds: float, progress: bool, journal: Journal
-) -> tuple[Found, list[Step], Lab]:
+) -> tuple[KnownValues, list[Step], Lab]:
     """Runs all probes; returns what they found, their steps and the lab."""
-    found, steps = Found(), []
+    known, steps = KnownValues(), []
     with bar("measuring", max(int(1000 * seconds), 1)) as advance:
         lab = Lab(
             oracle,
@@ -131,11 +131,11 @@ def _probed(
             before = lab.sequences, lab.launches, lab.spent
             failure = None
             try:
-                table.run(probe, lab, found)
+                table.run(probe, lab, known)
             except (Inconclusive, ValueError) as error:
                 failure = str(error)
             took = lab.sequences - before[0], lab.launches - before[1], lab.spent - before[2]
             steps.append(Step(probe.name, *took, failure))
-            if "sms" not in found:
+            if "sms" not in known:
                 raise ValueError(f"calibrate: oracle: {failure}")
-    return found, steps, lab
+    return known, steps, lab

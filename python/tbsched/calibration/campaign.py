@@ -77,22 +77,22 @@ class Campaign:
         start, ended = time.monotonic(), "examples"
         with bar("comparing", max(int(1000 * self.seconds), 1)) as advance:
             while tally.examples < self.sequences:
-                left = self.seconds - (time.monotonic() - start)
-                if left <= 0:
+                remaining_seconds = self.seconds - (time.monotonic() - start)
+                if remaining_seconds <= 0:
                     ended = "seconds"
                     break
                 if self.progress:
-                    advance(int(1000 * (self.seconds - left)))
+                    advance(int(1000 * (self.seconds - remaining_seconds)))
                 size = self._size(self.sequences - tally.examples)
-                found = self._part(spec, begin, size, left)
+                report = self._part(spec, begin, size, remaining_seconds)
                 # A part that ended early may have skipped any of its draws: none is drawn again.
                 begin += size
-                ended = found.ended
-                _add(found, tally, coverage)
-                if found.counterexamples:  # not stored: a resumed campaign has to find it again
+                ended = report.ended
+                _add(report, tally, coverage)
+                if report.counterexamples:  # not stored: a resumed campaign has to find it again
                     break
                 journal.keep_part(
-                    {"device": key, "seed": self.seed, "end": begin, **_written(found)}
+                    {"device": key, "seed": self.seed, "end": begin, **_written(report)}
                 )
                 if ended != "examples":
                     break
@@ -101,8 +101,8 @@ class Campaign:
         origin = Origin(spec.name, spec.policy, LEVEL, self.seed, shrunk=False)
         return tally.report(origin, coverage, ended)
 
-    def _size(self, left: int) -> int:
-        return min(left, _PART if self.executor is None else _PART_OF_MANY)
+    def _size(self, remaining_sequences: int) -> int:
+        return min(remaining_sequences, _PART if self.executor is None else _PART_OF_MANY)
 
     def _part(self, spec: DeviceSpec, begin: int, size: int, seconds: float) -> Report:
         """Runs a part of a campaign, and returns its report."""
@@ -162,7 +162,7 @@ def _written(report: Report) -> dict[str, Any]:
     """Returns the result of a finished part as JSON data."""
     return {
         **{name: getattr(report, name) for name in NUMBERS},
-        "unstable": [[events_to_data(each.sequence), each.reason] for each in report.unstable],
+        "unstable": [[events_to_data(case.sequence), case.reason] for case in report.unstable],
         "ways": dict(report.coverage.ways),
         "refused": dict(report.coverage.refused),
         "decided": report.coverage.decided,
@@ -203,13 +203,16 @@ def _read(part: Mapping[str, Any]) -> tuple[Tally, Coverage, float, int | None]:
 
 
 def _count(counts: Mapping[str, Any], name: str) -> int:
+    """Returns one of the counts, and refuses what is no count."""
     return integer("compared", name, counts[name], 0, MAX_NS)
 
 
 def _add(report: Report, tally: Tally, coverage: Coverage) -> None:
     """Adds a campaign's report to the tally and the coverage."""
-    numbers = {name: getattr(report, name) for name in NUMBERS}
-    tally.add(Tally(**numbers, unstable=list(report.unstable)))
-    tally.counterexamples.update((each.sequence, each) for each in report.counterexamples)
+    counts = {name: getattr(report, name) for name in NUMBERS}
+    tally.add(Tally(**counts, unstable=list(report.unstable)))
+    tally.counterexamples.update(
+        (counterexample.sequence, counterexample) for counterexample in report.counterexamples
+    )
     tally.lost += report.lost
     coverage.add(report.coverage)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
-from tbsched.calibration.finding import ASSUMED, DOCUMENTED, TOLD, Finding, Found, assumed
+from tbsched.calibration.finding import ASSUMED, DOCUMENTED, TOLD, Finding, KnownValues, assumed
 from tbsched.hardware.device_fields import FIELDS, Mechanisms
 from tbsched.hardware.documented import documented as documented_for
 from tbsched.hardware.spec import DeviceSpec, Provenance
@@ -37,42 +37,42 @@ PROVENANCES = {TOLD: "measured", DOCUMENTED: "vendor", ASSUMED: "assumed"}
 _BY_NAME = {field.name: field for field in FIELDS}
 
 
-def guesses(found: Found) -> list[Finding]:
+def guesses(known: KnownValues) -> list[Finding]:
     """Returns assumptions for the required fields of a device file that no probe has found."""
     because = "not measured"
     return [
         assumed(_BY_NAME[name].path, value, because)
-        for name, value in _guessed(found).items()
-        if name not in found
+        for name, value in _guessed(known).items()
+        if name not in known
     ]
 
 
-def _guessed(found: Found) -> dict[str, Any]:
+def _guessed(known: KnownValues) -> dict[str, Any]:
     """Returns a value for each field without a default; together they make a valid device."""
-    values = {**_GUESSES, "sm_preference": tuple(range(found["sms"])), **found}
-    needed = values["shared_memory_per_block"] + values["shared_memory_reserve"]
-    if "shared_memory_configurations" not in found:
-        values["shared_memory_configurations"] = (max(needed, 65536),)
+    values = {**_GUESSES, "sm_preference": tuple(range(known["sms"])), **known}
+    shared_memory_per_sm = values["shared_memory_per_block"] + values["shared_memory_reserve"]
+    if "shared_memory_configurations" not in known:
+        values["shared_memory_configurations"] = (max(shared_memory_per_sm, 65536),)
     return {name: values[name] for name in (*_GUESSES, "sm_preference")}
 
 
-def documented(found: Found) -> list[Finding]:
+def documented(known: KnownValues) -> list[Finding]:
     """Returns values that NVIDIA documents, for the fields that are not determined."""
-    capability = str(found.notes.get("details", {}).get("compute_capability", ""))
-    known = documented_for(capability)
+    capability = str(known.notes.get("details", {}).get("compute_capability", ""))
+    documentation = documented_for(capability)
     because = f"NVIDIA documents it for compute capability {capability}; it was not told"
     return [
         Finding(_BY_NAME[name].path, value, DOCUMENTED, because)
-        for name, value in ({} if known is None else known.limits).items()
-        if not found.is_determined(name)
+        for name, value in ({} if documentation is None else documentation.limits).items()
+        if not known.is_determined(name)
     ]
 
 
-def draft(found: Found, name: str = "calibrated") -> DeviceSpec:
+def draft(known: KnownValues, name: str = "calibrated") -> DeviceSpec:
     """Returns the device, with the compute capability that the driver names."""
-    values = {**_guessed(found), **found}
-    values.setdefault("title", str(found.notes.get("title", name)))
-    details = found.notes.get("details", {})
+    values = {**_guessed(known), **known}
+    values.setdefault("title", str(known.notes.get("title", name)))
+    details = known.notes.get("details", {})
     values.setdefault("compute_capability", str(details.get("compute_capability", "unknown")))
     switches = {item.name for item in fields(Mechanisms)}
     return DeviceSpec(
@@ -83,7 +83,7 @@ def draft(found: Found, name: str = "calibrated") -> DeviceSpec:
             "device.compute_capability": Provenance("measured", "the oracle says so"),
             **{
                 finding.path: Provenance(PROVENANCES[finding.kind], source(finding))
-                for finding in found.findings
+                for finding in known.findings
             },
         },
         **{key: value for key, value in values.items() if key not in switches},
@@ -92,14 +92,16 @@ def draft(found: Found, name: str = "calibrated") -> DeviceSpec:
 
 def source(finding: Finding) -> str:
     """Returns the source of a value, as a device file names it."""
-    asked = f"calibration, {finding.probe}: " if finding.probe else "calibration: "
-    others = ", ".join(map(str, finding.rivals))
-    return f"{asked}{finding.because}" + (f"; not told apart from {others}" if others else "")
+    probe_words = f"calibration, {finding.probe}: " if finding.probe else "calibration: "
+    rivals_words = ", ".join(map(str, finding.rivals))
+    return f"{probe_words}{finding.because}" + (
+        f"; not told apart from {rivals_words}" if rivals_words else ""
+    )
 
 
 def with_values(spec: DeviceSpec, **values: Any) -> DeviceSpec:
     """Returns the device with other values, also of mechanisms."""
     switches = {item.name for item in fields(Mechanisms)}
-    own = {key: value for key, value in values.items() if key not in switches}
+    own_fields = {key: value for key, value in values.items() if key not in switches}
     mechanisms = {key: value for key, value in values.items() if key in switches}
-    return replace(spec, mechanisms=replace(spec.mechanisms, **mechanisms), **own)
+    return replace(spec, mechanisms=replace(spec.mechanisms, **mechanisms), **own_fields)

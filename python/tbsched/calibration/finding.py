@@ -13,7 +13,7 @@ TOLD, DOCUMENTED, ASSUMED = "told", "documented", "assumed"
 # Values of several fields, by name.
 Values: TypeAlias = Mapping[str, Any]
 NO_RULE = "no rule fits"  # in ``Finding.because``: all candidates are eliminated
-_MOST_AT_ONCE = 64
+_MAX_AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def assumed(path: str, value: Any, because: str, rivals: tuple[Any, ...] = ()) -
     return Finding(path, value, ASSUMED, because, rivals)
 
 
-class Found(Mapping[str, Any]):
+class KnownValues(Mapping[str, Any]):
     """The values found so far, by field name, as later probes read them.
 
     Attributes:
@@ -73,13 +73,13 @@ class Found(Mapping[str, Any]):
 
     def __init__(self) -> None:
         self._findings: dict[str, Finding] = {}
-        self._left: list[tuple[Values, ...]] = []
+        self._combinations: list[tuple[Values, ...]] = []
         self.notes: dict[str, Any] = {}
         self.irrelevant: set[str] = set()
         self.by_elimination: set[str] = set()
         self.partial: set[str] = set()
         self.premises: tuple[str, ...] = ()
-        self.most_at_once = _MOST_AT_ONCE
+        self.most_at_once = _MAX_AT_ONCE
 
     def add(self, finding: Finding) -> None:
         """Adds a finding, or replaces the one of the same field."""
@@ -98,20 +98,22 @@ class Found(Mapping[str, Any]):
         """Returns whether the observations leave no other value."""
         return name in self._findings and self._findings[name].kind == TOLD
 
-    def set_remaining(self, left: Iterable[Values]) -> None:
+    def set_remaining(self, remaining: Iterable[Values]) -> None:
         """Sets the possible combinations of values of some fields.
 
         Replaces all earlier combinations that contain any of these fields.
         """
-        values = tuple(left)
-        self._left = [
-            group for group in self._left if group[0].keys().isdisjoint(values[0].keys())
+        values = tuple(remaining)
+        self._combinations = [
+            group for group in self._combinations if group[0].keys().isdisjoint(values[0].keys())
         ] + [values]
 
     def forget(self, names: Iterable[str]) -> None:
         """Discards the possible combinations of these fields: other values may be possible."""
         unknown = set(names)
-        self._left = [group for group in self._left if group[0].keys().isdisjoint(unknown)]
+        self._combinations = [
+            group for group in self._combinations if group[0].keys().isdisjoint(unknown)
+        ]
 
     def demote_eliminated(self) -> None:
         """Marks all values determined by elimination as assumed, since a premise is wrong."""
@@ -133,14 +135,14 @@ class Found(Mapping[str, Any]):
         """Returns all possible combinations of the premises' values, the assumed ones first."""
         if self.unknown(self.premises):
             return [{}]
-        found: list[Values] = [{}]
+        bases: list[Values] = [{}]
         for group in self._groups(self._open(self.premises)):
-            found = [{**one, **other} for one in found for other in group]
-        return found
+            bases = [{**base, **combination} for base in bases for combination in group]
+        return bases
 
     def undetermined(self) -> tuple[str, ...]:
         """Returns the fields with several known combinations; none if these are too many."""
-        groups = [group for group in self._left if len(group) > 1]
+        groups = [group for group in self._combinations if len(group) > 1]
         if prod(map(len, groups)) > self.most_at_once:
             return ()
         return tuple(name for group in groups for name in group[0])
@@ -151,10 +153,12 @@ class Found(Mapping[str, Any]):
             finding = self._findings[name]
             if finding.value == value:
                 continue
-            left = [each[name] for group in self._groups([name]) for each in group]
-            rivals = tuple(dict.fromkeys(rival for rival in left if rival != value))
+            alternatives = [
+                combination[name] for group in self._groups([name]) for combination in group
+            ]
+            rivals = tuple(dict.fromkeys(rival for rival in alternatives if rival != value))
             self._findings[name] = replace(finding, value=value, rivals=rivals, because=because)
-        self._left = [_preferred_first(group, values) for group in self._left]
+        self._combinations = [_preferred_first(group, values) for group in self._combinations]
 
     def _open(self, names: Iterable[str]) -> list[str]:
         return [
@@ -162,12 +166,12 @@ class Found(Mapping[str, Any]):
         ]
 
     def _groups(self, names: Iterable[str]) -> list[tuple[Values, ...]]:
-        return [group for group in self._left if not group[0].keys().isdisjoint(names)]
+        return [group for group in self._combinations if not group[0].keys().isdisjoint(names)]
 
     @property
     def remaining_groups(self) -> tuple[tuple[Values, ...], ...]:
         """Possible combinations, one group per set of fields that depend on each other."""
-        return tuple(self._left)
+        return tuple(self._combinations)
 
     def __getitem__(self, name: str) -> Any:
         return self._findings[name].value
@@ -184,15 +188,17 @@ def _preferred_first(group: tuple[Values, ...], values: Values) -> tuple[Values,
     return tuple(
         sorted(
             group,
-            key=lambda left: any(left[name] != values.get(name, left[name]) for name in left),
+            key=lambda combination: any(
+                combination[name] != values.get(name, combination[name]) for name in combination
+            ),
         )
     )
 
 
 def choices(groups: ListOf[tuple[Values, ...]]) -> Iterator[Values]:
     """Yields changes from the assumed values (the first of each group), fewest groups first."""
-    open_ones = [group[1:] for group in groups if len(group) > 1]
-    for count in range(len(open_ones) + 1):
-        for some in combinations(open_ones, count):
-            for chosen in product(*some):
+    alternatives = [group[1:] for group in groups if len(group) > 1]
+    for count in range(len(alternatives) + 1):
+        for chosen_groups in combinations(alternatives, count):
+            for chosen in product(*chosen_groups):
                 yield {name: value for values in chosen for name, value in values.items()}

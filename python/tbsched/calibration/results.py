@@ -163,11 +163,13 @@ class Calibration(Shown):
     @property
     def not_asked(self) -> tuple[str, ...]:
         """Returns the values that no probe asked for. They have the defaults of device files."""
-        asked = {finding.path for finding in self.report} | {
+        paths_asked = {finding.path for finding in self.report} | {
             "device.title",
             "device.compute_capability",
         }
-        return tuple(field.path for field in FIELDS if field.section and field.path not in asked)
+        return tuple(
+            field.path for field in FIELDS if field.section and field.path not in paths_asked
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the device file; every value has its provenance.
@@ -179,13 +181,25 @@ class Calibration(Shown):
 
 
 def certified(
-    score: Score, struck: int, states: tuple[InitialState, ...], left_out: tuple[str, ...]
+    score: Score, struck: int, states: tuple[InitialState, ...], features_left_out: tuple[str, ...]
 ) -> Certificate:
     """Returns the certificate of a campaign, or of the refusal that ended it."""
     campaign, possible = score.report, len(score.spec.initial_states())
     if campaign is None:
         return Certificate(
-            0, 0, 0, 0, 0, CONFIDENCE, 1.0, struck, (), states, possible, left_out, score.refusal
+            0,
+            0,
+            0,
+            0,
+            0,
+            CONFIDENCE,
+            1.0,
+            struck,
+            (),
+            states,
+            possible,
+            features_left_out,
+            score.refusal,
         )
     # A disagreement that did not occur again is counted as unstable.
     wrong = campaign.disagreements if score.is_wrong else 0
@@ -204,6 +218,6 @@ def certified(
         tuple(campaign.coverage.decided.items()),
         states,
         possible,
-        left_out,
+        features_left_out,
         boards_differ=score.boards_differ,
     )

@@ -14,12 +14,12 @@ from tbsched.calibration.campaign import Campaign, disagreeing
 from tbsched.calibration.doubt.contradictions import eliminate_contradicted, repair
 from tbsched.calibration.doubt.witnesses import Witness, witnesses
 from tbsched.calibration.draft import draft
-from tbsched.calibration.finding import Found
+from tbsched.calibration.finding import KnownValues
 from tbsched.campaigns.oracles import OracleLike
 from tbsched.campaigns.results import Report
 from tbsched.hardware.spec import DeviceSpec
 
-_MOST_REPAIRS = 16
+_MAX_REPAIRS = 16
 _TRIES = 16  # repetitions, as the number of the executor's GPUs is unknown
 
 
@@ -48,62 +48,62 @@ class Score:
 
 
 def scored(
-    found: Found,
-    seen: Evidence,
+    known: KnownValues,
+    evidence: Evidence,
     name: str,
     campaign: Campaign,
     journal: Journal,
-    again: OracleLike,
+    oracle: OracleLike,
 ) -> Score:
     """Runs campaigns until none contradicts the device, with repaired assumptions after each.
 
     Args:
-        found: the findings of the probes, which may be changed.
-        seen: all observations; counterexamples are added.
+        known: the findings of the probes, which may be changed.
+        evidence: all observations; counterexamples are added.
         name: name of the device.
         campaign: settings of the campaigns; its time is for all of them together.
         journal: stores results, and has those of earlier calibrations.
-        again: oracle that repeats disagreements.
+        oracle: that repeats disagreements.
     """
     end = time.monotonic() + campaign.seconds
-    repair(found, seen)
+    repair(known, evidence)
     for eliminated in count():
-        eliminate_contradicted(draft(found, name), found, seen)
-        spec = draft(found, name)
-        others = witnesses(spec, found, seen)
+        eliminate_contradicted(draft(known, name), known, evidence)
+        spec = draft(known, name)
+        witnesses_found = witnesses(spec, known, evidence)
         report, refusal, wrong = None, None, []
-        left = end - time.monotonic()
+        remaining_seconds = end - time.monotonic()
         try:
             # New draws: those that led to the repair are no test of the repaired device.
-            fresh = replace(campaign, seconds=left, seed=campaign.seed + eliminated)
+            fresh = replace(campaign, seconds=remaining_seconds, seed=campaign.seed + eliminated)
             report = fresh.run(spec, journal)
         except ValueError as error:
             # The oracle refuses what the device allows: some value that was assumed is wrong.
             refusal = str(error).partition("\n")[0]
         else:
-            wrong = [] if report is None else disagreeing(again, spec, report)
+            wrong = [] if report is None else disagreeing(oracle, spec, report)
         is_over = time.monotonic() > end or (report is not None and report.ended == "interrupted")
-        if not wrong or is_over or eliminated == _MOST_REPAIRS:
+        if not wrong or is_over or eliminated == _MAX_REPAIRS:
             break
-        seen.add(wrong)
-        if not repair(found, seen):
+        evidence.add(wrong)
+        if not repair(known, evidence):
             break
-    if wrong or refusal is not None or not seen.explained_by(spec):
-        found.demote_eliminated()
-        spec = draft(found, name)
+    if wrong or refusal is not None or not evidence.explained_by(spec):
+        known.demote_eliminated()
+        spec = draft(known, name)
     differ = not wrong and report is not None and _boards_differ(campaign, spec, report)
-    return Score(spec, others, report, refusal, bool(wrong), differ, eliminated)
+    return Score(spec, witnesses_found, report, refusal, bool(wrong), differ, eliminated)
 
 
 def _boards_differ(campaign: Campaign, spec: DeviceSpec, report: Report) -> bool:
     """Returns whether another GPU reproduces a counterexample that the probed one does not."""
     if campaign.executor is None or not report.counterexamples:
         return False
-    asked = [
+    answers = [
         campaign.executor.submit(disagreeing, campaign.oracle, spec, report) for _ in range(_TRIES)
     ]
     shown = False
-    for answer in asked:
+    for answer in answers:
         # A worker that fails reproduces nothing.
         with contextlib.suppress(Exception, CancelledError):
             shown = shown or bool(answer.result())

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tbsched.calibration.asking.lab import Inconclusive, Lab
 from tbsched.calibration.doubt import last_look, states
-from tbsched.calibration.finding import ASSUMED, NO_RULE, Finding, Found
+from tbsched.calibration.finding import ASSUMED, NO_RULE, Finding, KnownValues
 from tbsched.calibration.probes import (
     clusters,
     configurations,
@@ -38,7 +38,7 @@ class Probe(NamedTuple):
     """
 
     name: str
-    ask: Callable[[Lab, Found], list[Finding]]
+    ask: Callable[[Lab, KnownValues], list[Finding]]
     needs: tuple[str, ...] = ()
     rests_on: tuple[str, ...] = ()
 
@@ -79,27 +79,27 @@ PROBES = (
 )
 
 
-def run(probe: Probe, lab: Lab, found: Found) -> list[Finding]:
-    """Runs a probe, and adds its findings to ``found``.
+def run(probe: Probe, lab: Lab, known: KnownValues) -> list[Finding]:
+    """Runs a probe, and adds its findings to ``known``.
 
     Raises:
         Inconclusive: a field that it needs is not known, or its runs determine nothing.
     """
-    missing = [name for name in probe.needs if name not in found]
+    missing = [name for name in probe.needs if name not in known]
     if missing:
         raise Inconclusive(f"{', '.join(missing)} is not known")
-    found.premises = probe.rests_on
-    open_ones = found.unknown(probe.rests_on)
-    findings = probe.ask(lab, found)
+    known.premises = probe.rests_on
+    open_ones = known.unknown(probe.rests_on)
+    findings = probe.ask(lab, known)
     if any(NO_RULE in finding.because for finding in findings):
         # Noise may have eliminated the right rule: repeat the probe with more runs that must agree.
         lab.disagreed += 1
-        findings = probe.ask(lab, found)
+        findings = probe.ask(lab, known)
     findings = [replace(finding, probe=probe.name) for finding in findings]
     if open_ones:
         because = f"; it rests on {', '.join(open_ones)}, not told"
         findings = [replace(f, kind=ASSUMED, because=f.because + because) for f in findings]
-        found.forget(finding.name for finding in findings)
+        known.forget(finding.name for finding in findings)
     for finding in findings:
-        found.add(finding)
+        known.add(finding)
     return findings

@@ -15,7 +15,7 @@ import tbsched as tb
 from tbsched import views
 from tbsched.calibration import Calibration, table
 from tbsched.calibration.asking.lab import Inconclusive, Lab
-from tbsched.calibration.finding import Found
+from tbsched.calibration.finding import KnownValues
 from tbsched.calibration.probes.streams.latencies import SLACK_NS, SLACK_SHARE
 from tbsched.campaigns.oracles import open_oracle
 from tbsched.hardware.catalogue import device_titled
@@ -45,7 +45,7 @@ def compared(calibration: Calibration, shipped: tb.DeviceSpec) -> list[str]:
 def one_by_one(oracle: str, seconds: float) -> None:
     """Probes alone, each with what went wrong: for when a calibration ends in an error."""
     with open_oracle(oracle) as opened:
-        lab, found = Lab(opened, seconds, lambda _: None), Found()
+        lab, found = Lab(opened, seconds, lambda _: None), KnownValues()
         for probe in table.PROBES:
             try:
                 for finding in table.run(probe, lab, found):

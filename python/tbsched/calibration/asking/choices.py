@@ -9,7 +9,7 @@ from typing import Any
 from tbsched.calibration.asking.elimination import Draw, Remaining, View, by_every_block, eliminate
 from tbsched.calibration.asking.lab import Lab
 from tbsched.calibration.draft import with_values
-from tbsched.calibration.finding import NO_RULE, Finding, Found, assumed, determined
+from tbsched.calibration.finding import NO_RULE, Finding, KnownValues, assumed, determined
 from tbsched.hardware.device_fields import FIELDS
 from tbsched.hardware.spec import DeviceSpec
 
@@ -20,7 +20,7 @@ _BY_NAME = {field.name: field for field in FIELDS}
 
 def by_elimination(
     lab: Lab,
-    found: Found,
+    known: KnownValues,
     spec: DeviceSpec,
     choices: Choices,
     draw: Draw,
@@ -31,21 +31,21 @@ def by_elimination(
 ) -> list[Finding]:
     """Eliminates combinations of values, each together with every possible value of its premises.
 
-    Records the combinations that remain in ``found``.
+    Records the combinations that remain in ``known``.
     """
-    left = eliminate(lab, with_bases(found, spec, choices), draw, view, seed=seed)
+    remaining = eliminate(lab, with_bases(known, spec, choices), draw, view, seed=seed)
     if every_block:
-        left = by_every_block(lab, left, draw, seed)
-    return read(found, left, choices)
+        remaining = by_every_block(lab, remaining, draw, seed)
+    return read(known, remaining, choices)
 
 
-def with_bases(found: Found, spec: DeviceSpec, choices: Choices) -> list[DeviceSpec]:
+def with_bases(known: KnownValues, spec: DeviceSpec, choices: Choices) -> list[DeviceSpec]:
     """Returns devices for all combinations, each with all possible values of the premises."""
     return [
         device
-        for number, base in enumerate(found.bases())
+        for index, base in enumerate(known.bases())
         for device in combinations(
-            with_values(spec, **{**base, "name": f"{spec.name}-{number}"}), choices
+            with_values(spec, **{**base, "name": f"{spec.name}-{index}"}), choices
         )
     ]
 
@@ -53,48 +53,50 @@ def with_bases(found: Found, spec: DeviceSpec, choices: Choices) -> list[DeviceS
 def combinations(spec: DeviceSpec, choices: Choices) -> list[DeviceSpec]:
     """Returns the device with each combination of values that makes a valid device."""
     devices = []
-    for number, values in enumerate(product(*choices.values())):
+    for index, values in enumerate(product(*choices.values())):
         # Names are unique, as caches are keyed by device.
-        named = {**dict(zip(choices, values, strict=True)), "name": f"{spec.name}-{number}"}
+        with_name = {**dict(zip(choices, values, strict=True)), "name": f"{spec.name}-{index}"}
         try:
-            devices.append(with_values(spec, **named))
+            devices.append(with_values(spec, **with_name))
         except ValueError:
             continue
     return devices
 
 
-def read(found: Found, left: Remaining, choices: Choices) -> list[Finding]:
+def read(known: KnownValues, remaining: Remaining, choices: Choices) -> list[Finding]:
     """Returns findings from the devices that no sequence contradicted, and records what remains.
 
     Premises of the probe may be determined, too, if they were not before.
     """
-    bases = found.bases()
-    taken = {name: tuple({base[name]: None for base in bases}) for name in bases[0]}
-    asked = {**taken, **choices}
-    if not left.devices:
-        because = f"{NO_RULE}; the smallest disagreement: {left.misfit!r}"
+    bases = known.bases()
+    premise_values = {name: tuple({base[name]: None for base in bases}) for name in bases[0]}
+    all_choices = {**premise_values, **choices}
+    if not remaining.devices:
+        because = f"{NO_RULE}; the smallest disagreement: {remaining.misfit!r}"
         return [
             assumed(_BY_NAME[name].path, values[0], because) for name, values in choices.items()
         ]
     # The first of the devices that agree on all sequences, so that its values fit each other.
-    best = left.devices[0]
-    found.set_remaining(
-        {name: _BY_NAME[name].of(device) for name in asked} for device in left.devices
+    best = remaining.devices[0]
+    known.set_remaining(
+        {name: _BY_NAME[name].of(device) for name in all_choices} for device in remaining.devices
     )
     findings = []
-    for name, values in asked.items():
+    for name, values in all_choices.items():
         field = _BY_NAME[name]
         value = field.of(best)
         rivals = tuple(
-            {field.of(device): None for device in left.devices if field.of(device) != value}
+            {field.of(device): None for device in remaining.devices if field.of(device) != value}
         )
         if rivals:
-            because = f"the others agree with it on all of {left.asked} sequences"
+            because = f"the others agree with it on all of {remaining.asked} sequences"
             findings.append(assumed(field.path, value, because, rivals))
-        elif name in found.partial:
+        elif name in known.partial:
             findings.append(assumed(field.path, value, "others have not been asked for"))
         elif len(values) > 1:
-            because = f"every other value was wrong about at least one of {left.asked} sequences"
+            because = (
+                f"every other value was wrong about at least one of {remaining.asked} sequences"
+            )
             findings.append(determined(field.path, value, because))
-            found.by_elimination.add(name)
+            known.by_elimination.add(name)
     return findings

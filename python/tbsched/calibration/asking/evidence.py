@@ -20,7 +20,7 @@ from tbsched.prediction.tables import matching_states
 from tbsched.program.sequence import Sequence
 
 _AT_ONCE = 64
-_MOST_AGAIN = 64  # sequences
+_MAX_REPEATED = 64  # sequences
 
 
 class Evidence:
@@ -78,7 +78,7 @@ class Evidence:
 
     def times_explained_by(self, spec: DeviceSpec) -> bool:
         """Returns whether the device reproduces all measurements of timed sequences."""
-        return all(each.explained_by(spec) for each in self._quantities)
+        return all(quantity.explained_by(spec) for quantity in self._quantities)
 
     def _explained(self, spec: DeviceSpec) -> bool:
         # Start with the part that contradicted the previous device: it is likely to do so again.
@@ -90,9 +90,9 @@ class Evidence:
             return False
         if not self._all_taken(spec) or not self._fills(spec):
             return False
-        for number, part in enumerate(parts[1:], 1):
+        for index, part in enumerate(parts[1:], 1):
             if not part.explained_by(spec):
-                self._last = (self._last + number) % len(parts)
+                self._last = (self._last + index) % len(parts)
                 return False
         return True
 
@@ -124,8 +124,8 @@ class Evidence:
         except ValueError:
             return False
         return all(
-            tuple(placement.placed for placement in trace.placements) == held
-            for trace, held in zip(traces, self._filled.values(), strict=True)
+            tuple(placement.placed for placement in trace.placements) == placed
+            for trace, placed in zip(traces, self._filled.values(), strict=True)
         )
 
 
@@ -135,7 +135,7 @@ class _Part:
     def __init__(self, observed: ListOf[Runs]) -> None:
         self._tables = [table_of([runs[0].sequence]) for runs in observed]
         self._table = table_of([runs[0].sequence for runs in observed])
-        self._seen = [
+        self._smids = [
             [np.concatenate([p.smid for p in trace.placements]) for trace in runs]
             for runs in observed
         ]
@@ -143,17 +143,17 @@ class _Part:
     def explained_by(self, spec: DeviceSpec) -> bool:
         """Returns whether the device explains one run of each sequence."""
         states = spec.initial_states()
-        first = [seen[0] for seen in self._seen]
+        first = [smids[0] for smids in self._smids]
         try:
-            found = matching_states(self._table, first, spec, spec.policy, states, THREADS)
+            states_found = matching_states(self._table, first, spec, spec.policy, states, THREADS)
         except ValueError:  # it refuses what the oracle took
             return False
-        for number, state in enumerate(found):
-            others = self._seen[number][1:]
-            table = self._tables[number]
+        for index, state in enumerate(states_found):
+            further_runs = self._smids[index][1:]
+            table = self._tables[index]
             if state is None and not any(
-                matching_states(table, [other], spec, spec.policy, states, 1)[0] is not None
-                for other in others
+                matching_states(table, [smids_of_run], spec, spec.policy, states, 1)[0] is not None
+                for smids_of_run in further_runs
             ):
                 return False
         return True
@@ -179,13 +179,13 @@ def observed(lab: Lab, spec: DeviceSpec) -> Evidence:
     Sequences that contradict the device are run again first, as noise can occur twice in the same
     way.
     """
-    seen = _evidence(lab)
-    if not seen.explained_by(spec) and (wrong := seen.contradicting(spec)):
+    evidence = _evidence(lab)
+    if not evidence.explained_by(spec) and (wrong := evidence.contradicting(spec)):
         lab.disagreed += 1  # so that more runs must agree
         with contextlib.suppress(Inconclusive, ValueError):
-            lab.runs(wrong[:_MOST_AGAIN])
-        seen = _evidence(lab)
-    return seen
+            lab.runs(wrong[:_MAX_REPEATED])
+        evidence = _evidence(lab)
+    return evidence
 
 
 def _evidence(lab: Lab) -> Evidence:

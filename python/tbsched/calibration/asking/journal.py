@@ -61,10 +61,10 @@ class Journal:
         Raises:
             ValueError: naming what differs.
         """
-        for held in self._devices:
-            if held != device:
+        for recorded in self._devices:
+            if recorded != device:
                 raise ValueError(
-                    f"evidence: {self.name}: {_difference(held, device)}; give another file"
+                    f"evidence: {self.name}: {_difference(recorded, device)}; give another file"
                 )
         self._devices = [device]
 
@@ -124,10 +124,12 @@ def _places(trace: Trace) -> Trace:
     return Trace(trace.sequence, trace.device, tuple(Placement(p.smid) for p in trace))
 
 
-def _difference(held: DeviceInfo, device: DeviceInfo) -> str:
+def _difference(recorded_info: DeviceInfo, device: DeviceInfo) -> str:
     """Returns, in words, the first header field in which two devices differ."""
-    ours, theirs = ({"name": info.name, "sms": info.sms, **info.details} for info in (held, device))
-    key = next(key for key in {**ours, **theirs} if ours.get(key) != theirs.get(key))
+    recorded, own = (
+        {"name": info.name, "sms": info.sms, **info.details} for info in (recorded_info, device)
+    )
+    key = next(key for key in {**recorded, **own} if recorded.get(key) != own.get(key))
     return (
-        f"its {key} is {shown(ours.get(key))}, and that of the oracle is {shown(theirs.get(key))}"
+        f"its {key} is {shown(recorded.get(key))}, and that of the oracle is {shown(own.get(key))}"
     )

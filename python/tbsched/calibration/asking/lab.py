@@ -110,24 +110,24 @@ class Lab:
         Raises:
             Inconclusive, ValueError: as :meth:`run`.
         """
-        seen: list[dict[bytes, list[Trace]]] = [{} for _ in sequences]
-        found: list[Runs | None] = [None] * len(sequences)
+        traces_by_occupancy: list[dict[bytes, list[Trace]]] = [{} for _ in sequences]
+        agreed_runs: list[Runs | None] = [None] * len(sequences)
         for _ in range(_TRIES):
-            missing = [number for number, runs in enumerate(found) if runs is None]
+            missing = [index for index, runs in enumerate(agreed_runs) if runs is None]
             if not missing:
                 break
-            again = [sequences[number] for number in missing]
-            for number, trace in zip(missing, self._tried(again), strict=True):
+            sequences_missing = [sequences[index] for index in missing]
+            for index, trace in zip(missing, self._tried(sequences_missing), strict=True):
                 if trace is None:
                     continue
-                alike = seen[number].setdefault(_occupancies(trace), [])
-                alike.append(trace)
-                self.disagreed += len(seen[number]) > 1 and len(alike) == 1
-                if len(alike) >= (_AGREE_IF_NOISY if self.disagreed else _AGREE):
-                    found[number] = tuple(alike)
-        if any(runs is None for runs in found):
+                traces = traces_by_occupancy[index].setdefault(_occupancies(trace), [])
+                traces.append(trace)
+                self.disagreed += len(traces_by_occupancy[index]) > 1 and len(traces) == 1
+                if len(traces) >= (_AGREE_IF_NOISY if self.disagreed else _AGREE):
+                    agreed_runs[index] = tuple(traces)
+        if any(runs is None for runs in agreed_runs):
             raise Inconclusive(f"the oracle did not agree with itself in {_TRIES} runs")
-        agreed = [runs for runs in found if runs is not None]
+        agreed = [runs for runs in agreed_runs if runs is not None]
         self.tried.update(zip(sequences, agreed, strict=True))
         return agreed
 
@@ -149,23 +149,25 @@ class Lab:
         self.sequences += len(sequences)
         self.launches += sum(len(sequence.launches) for sequence in sequences)
         self._progress(self.spent)
-        asked: Counter[Sequence] = Counter()
-        kept = []
+        occurrences: Counter[Sequence] = Counter()
+        is_recorded = []
         for sequence in sequences:
-            asked[sequence] += 1
-            kept.append(self._journal.holds(sequence, asked[sequence]))
+            occurrences[sequence] += 1
+            is_recorded.append(self._journal.holds(sequence, occurrences[sequence]))
         outcomes = iter(
-            self._observed([s for s, held in zip(sequences, kept, strict=True) if not held])
+            self._observed(
+                [s for s, in_journal in zip(sequences, is_recorded, strict=True) if not in_journal]
+            )
         )
         traces = []
-        for sequence, held in zip(sequences, kept, strict=True):
-            if held:
+        for sequence, in_journal in zip(sequences, is_recorded, strict=True):
+            if in_journal:
                 outcome = self._journal.taken(sequence)
                 if isinstance(outcome, Refused):
                     raise ValueError(str(outcome))
             else:
-                found = next(outcomes)
-                outcome = found if isinstance(found, Trace) else None
+                result = next(outcomes)
+                outcome = result if isinstance(result, Trace) else None
                 self._journal.keep(sequence, outcome)
             traces.append(outcome)
         self.unstable += traces.count(None)
@@ -174,9 +176,9 @@ class Lab:
     def _device(self) -> DeviceInfo:
         """Identifies the oracle's device by a small launch."""
         for _ in range(_TRIES):
-            seen = self._once(Sequence([small()]))
-            if isinstance(seen, Trace):
-                return seen.device
+            outcome = self._once(Sequence([small()]))
+            if isinstance(outcome, Trace):
+                return outcome.device
         raise ValueError(
             f"evidence: the oracle did not agree with itself in {_TRIES} runs, which would show "
             "whether the file is of it; see that nothing else uses the GPU, and try again"
@@ -235,12 +237,12 @@ class Lab:
         sequences = [self._waves(group, self.sms) for group in groups]
         counts = []
         for group, sequence, trace in zip(groups, sequences, self.run(sequences), strict=True):
-            held = self._even(trace) or self._even(self._once_more(sequence))
-            if held is None:
+            blocks_per_launch = self._even(trace) or self._even(self._once_more(sequence))
+            if blocks_per_launch is None:
                 raise Inconclusive("the SMs do not hold the same number of blocks")
-            counts += held
+            counts += blocks_per_launch
             del self.tried[sequence]
-            self.filled[self._waves(group, 1)] = tuple(held)
+            self.filled[self._waves(group, 1)] = tuple(blocks_per_launch)
         return counts
 
     def _even(self, trace: Trace) -> list[int] | None:
@@ -257,8 +259,8 @@ class Lab:
 
     def _waves(self, launches: ListOf[Launch], sms: int) -> Sequence:
         events: list[Event] = []
-        for number, launch in enumerate(launches):
-            events += [_with_blocks(launch, sms * (self.most_per_sm + 1)), Release(number)]
+        for index, launch in enumerate(launches):
+            events += [_with_blocks(launch, sms * (self.most_per_sm + 1)), Release(index)]
         return Sequence(events)
 
     def largest(self, fits: Callable[[int], bool], low: int, high: int) -> int:
@@ -305,10 +307,10 @@ def even(blocks: np.ndarray) -> int:
     Raises:
         Inconclusive: the SMs have different numbers.
     """
-    least, most = int(blocks.min()), int(blocks.max())
-    if least != most:
-        raise Inconclusive(f"the SMs do not hold the same: {least} to {most} blocks")
-    return least
+    min_blocks, max_blocks = int(blocks.min()), int(blocks.max())
+    if min_blocks != max_blocks:
+        raise Inconclusive(f"the SMs do not hold the same: {min_blocks} to {max_blocks} blocks")
+    return min_blocks
 
 
 def _with_blocks(launch: Launch, blocks: int) -> Launch:

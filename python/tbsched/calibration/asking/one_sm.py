@@ -32,22 +32,22 @@ def draw(rng: np.random.Generator, sizes: ListOf[tuple[int, int, int]]) -> Seque
     Half of the sequences first fill the SMs with equal blocks and release some, which leaves gaps.
     """
     drawn: list[Event] = []
-    held: list[int] = []
+    resident: list[int] = []
 
     def launch(size: tuple[int, int, int], blocks: int) -> None:
-        held.append(sum(isinstance(event, Launch) for event in drawn))
+        resident.append(sum(isinstance(event, Launch) for event in drawn))
         drawn.append(small(*size, blocks))
 
     if rng.random() < 0.5:
         piece = sizes[int(rng.integers(len(sizes)))]
         for _ in range(int(rng.integers(2, 17))):
             launch(piece, 1)
-        leave = rng.random(len(held)) < 0.5
-        drawn += [Release(number) for number in held if leave[number]]
-        held = [number for number in held if not leave[number]]
+        leave = rng.random(len(resident)) < 0.5
+        drawn += [Release(earlier) for earlier in resident if leave[earlier]]
+        resident = [earlier for earlier in resident if not leave[earlier]]
     for _ in range(int(rng.integers(0, 8))):
-        if held and rng.random() < 0.4:
-            drawn.append(Release(held.pop(int(rng.integers(len(held))))))
+        if resident and rng.random() < 0.4:
+            drawn.append(Release(resident.pop(int(rng.integers(len(resident))))))
         else:
             launch(sizes[int(rng.integers(len(sizes)))], int(rng.integers(1, 4)))
     return Sequence([*drawn, small(*sizes[int(rng.integers(len(sizes)))], MOST_PER_SM + 1)])
@@ -75,11 +75,11 @@ def _until_uneven(trace: Trace, sms: int) -> tuple[Shown, ...]:
 
     Unevenness occurs where a block does not change its SM's room, so the next one goes there, too.
     """
-    found: list[Shown] = []
+    blocks_per_sm: list[Shown] = []
     with contextlib.suppress(Inconclusive):
         for placement in trace.placements:
-            found.append(even(placement.occupancy(sms)))
-    return tuple(found)
+            blocks_per_sm.append(even(placement.occupancy(sms)))
+    return tuple(blocks_per_sm)
 
 
 def _on_all(sequence: Sequence, sms: int) -> Sequence:

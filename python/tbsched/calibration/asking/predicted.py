@@ -30,7 +30,7 @@ def until_refused(spec: DeviceSpec, events: EventTable, state: int = 0) -> list[
     is_launch = table.cells[:, 0] == LAUNCH
     ends = np.cumsum(np.where(is_launch, table.cells[:, 1], 0)).tolist()
     rows = is_launch.tolist()
-    found = []
+    by_sequence = []
     for begin, end, smid in zip(table.bounds[:-1], table.bounds[1:], smids, strict=True):
         before = ends[begin - 1] if begin else 0
         last = 0
@@ -39,8 +39,8 @@ def until_refused(spec: DeviceSpec, events: EventTable, state: int = 0) -> list[
             if rows[row]:
                 launches.append(smid[last : ends[row] - before])
                 last = ends[row] - before
-        found.append(launches)
-    return found
+        by_sequence.append(launches)
+    return by_sequence
 
 
 def table_of(sequences: ListOf[Sequence]) -> EventTable:

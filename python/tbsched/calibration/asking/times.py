@@ -45,11 +45,11 @@ class Quantity:
     def explained_by(self, spec: DeviceSpec) -> bool:
         """Returns whether the device reproduces the number, within ``slack``."""
         try:
-            seen = predict(self.sequence, spec, host=_CALLED_S)
+            predicted = predict(self.sequence, spec, host=_CALLED_S)
         except ValueError:
             return False
-        numbers = self.of(seen)
-        return bool(numbers) and abs(float(np.median(numbers)) - self.value) <= self.slack
+        samples = self.of(predicted)
+        return bool(samples) and abs(float(np.median(samples)) - self.value) <= self.slack
 
 
 def observed(lab: Lab, sequence: Sequence) -> list[Trace]:
@@ -68,27 +68,29 @@ def observed(lab: Lab, sequence: Sequence) -> list[Trace]:
     return traces
 
 
-def measured(traces: ListOf[Trace], of: Callable[[Trace], Numbers], slack: float = 0.5) -> Quantity:
+def measured(
+    traces: ListOf[Trace], samples_of: Callable[[Trace], Numbers], slack: float = 0.5
+) -> Quantity:
     """Returns the quantity that runs of one sequence show, no more exact than the runs agree.
 
     Raises:
         Inconclusive: the oracle gives no times, or they say nothing.
     """
-    runs = [numbers for trace in traces if (numbers := of(trace))]
+    runs = [samples for trace in traces if (samples := samples_of(trace))]
     if not runs:
         raise Inconclusive("the host was too slow for launches that are to run at once")
-    value, within = median([number for numbers in runs for number in numbers])
-    medians = [float(np.median(numbers)) for numbers in runs]
+    value, within = median([sample for samples in runs for sample in samples])
+    medians = [float(np.median(samples)) for samples in runs]
     apart = (max(medians) - min(medians)) / 2
-    return Quantity(traces[0].sequence, of, value, max(within, apart), slack)
+    return Quantity(traces[0].sequence, samples_of, value, max(within, apart), slack)
 
 
-def median(numbers: Numbers) -> tuple[float, float]:
+def median(samples: Numbers) -> tuple[float, float]:
     """Returns the median and half of its confidence interval, from the ranks around it."""
-    ordered = np.sort(np.asarray(numbers, float))
-    middle, off = len(ordered) / 2, _CONFIDENT * np.sqrt(len(ordered)) / 2
-    low = ordered[max(int(middle - off), 0)]
-    high = ordered[min(int(np.ceil(middle + off)), len(ordered) - 1)]
+    ordered = np.sort(np.asarray(samples, float))
+    middle, half_width = len(ordered) / 2, _CONFIDENT * np.sqrt(len(ordered)) / 2
+    low = ordered[max(int(middle - half_width), 0)]
+    high = ordered[min(int(np.ceil(middle + half_width)), len(ordered) - 1)]
     return float(np.median(ordered)), float(high - low) / 2
 
 
@@ -124,7 +126,7 @@ def of_sms(trace: Trace, launch: int) -> dict[int, tuple[float, float]]:
     start, end = _times(trace, launch)
     sms = trace[launch].smid.tolist()
     rows = zip(sms, start.tolist(), end.tolist(), strict=True)
-    return {sm: (begin, over) for sm, begin, over in rows if sms.count(sm) == 1}
+    return {sm: (begin, finish) for sm, begin, finish in rows if sms.count(sm) == 1}
 
 
 def calls(trace: Trace) -> list[tuple[float, float]]:

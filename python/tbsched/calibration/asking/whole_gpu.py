@@ -19,20 +19,22 @@ from tbsched.program.sequence import Event, Launch, Release, Sequence
 from tbsched.traces.trace import Trace
 
 
-def draw(rng: np.random.Generator, launches: ListOf[Launch], sms: int, most: int = 9) -> Sequence:
+def draw(
+    rng: np.random.Generator, launches: ListOf[Launch], sms: int, max_blocks: int = 9
+) -> Sequence:
     """Draws some of these launches, with few blocks or with several per SM, and releases."""
     drawn: list[Event] = []
-    held: list[int] = []
+    resident: list[int] = []
     count = 0
-    for _ in range(int(rng.integers(2, most))):
-        if held and rng.random() < 0.3:
-            drawn.append(Release(held.pop(int(rng.integers(len(held))))))
+    for _ in range(int(rng.integers(2, max_blocks))):
+        if resident and rng.random() < 0.3:
+            drawn.append(Release(resident.pop(int(rng.integers(len(resident))))))
             continue
         launch = launches[int(rng.integers(len(launches)))]
         few = int(rng.integers(1, 8)), int(rng.integers(1, sms + 1)), sms * int(rng.integers(1, 4))
         blocks = max(few[int(rng.integers(3))] // launch.cluster, 1) * launch.cluster
         drawn.append(replace_blocks(launch, blocks))
-        held.append(count)
+        resident.append(count)
         count += 1
     return Sequence(drawn if count else [launches[0]])
 
@@ -44,12 +46,12 @@ def replace_blocks(launch: Launch, blocks: int) -> Launch:
 
 def _shown(trace: Trace) -> tuple[Shown, ...]:
     """Returns the blocks of each launch on each SM, up to the first launch that waits."""
-    found: list[Shown] = []
+    shown_launches: list[Shown] = []
     for placement in trace.placements:
-        found.append(placement.occupancy(trace.device.sms).astype(np.int64).tobytes())
+        shown_launches.append(placement.occupancy(trace.device.sms).astype(np.int64).tobytes())
         if placement.placed < len(placement.smid):
             break
-    return tuple(found)
+    return tuple(shown_launches)
 
 
 def _predict(devices: ListOf[DeviceSpec], sequences: ListOf[Sequence], state: int) -> list[Answers]:
@@ -62,8 +64,8 @@ def _blocks(placed: ListOf[ListOf[Int32Array]], sms: int) -> Answers:
     smids = [smid for launches in placed for smid in launches]
     sm = np.concatenate(smids) if smids else np.empty(0, np.int32)
     launch = np.repeat(np.arange(len(smids)), [len(smid) for smid in smids])
-    there = sm >= 0
-    counts = np.bincount(launch[there] * sms + sm[there], minlength=len(smids) * sms)
+    is_placed = sm >= 0
+    counts = np.bincount(launch[is_placed] * sms + sm[is_placed], minlength=len(smids) * sms)
     shown = iter([row.tobytes() for row in counts.reshape(-1, sms)])
     return [tuple(itertools.islice(shown, len(launches))) for launches in placed]
 
@@ -76,11 +78,11 @@ VIEW = View(_predict, _observe)
 
 
 def _all_shown(trace: Trace) -> tuple[Shown, ...]:
-    return tuple(_occupancy(trace, number) for number in range(len(trace)))
+    return tuple(_occupancy(trace, index) for index in range(len(trace)))
 
 
-def _occupancy(trace: Trace, number: int) -> bytes:
-    return trace[number].occupancy(trace.device.sms).astype(np.int64).tobytes()
+def _occupancy(trace: Trace, launch: int) -> bytes:
+    return trace[launch].occupancy(trace.device.sms).astype(np.int64).tobytes()
 
 
 def _predict_waits(

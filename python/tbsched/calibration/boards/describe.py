@@ -64,11 +64,11 @@ def describe(
     """
     if compute_capability is None:
         if sms is not None or title is not None:
-            which = "title" if sms is None else "sms"
-            raise ValueError(f"{which}: needs compute_capability; the GPU here says its own")
-        asked = 0 if gpu is None else gpu
-        found = queried(asked)
-        return described(found, name, largest_cluster(asked) if found.clusters else 1)
+            limit = "title" if sms is None else "sms"
+            raise ValueError(f"{limit}: needs compute_capability; the GPU here says its own")
+        index = 0 if gpu is None else gpu
+        board = queried(index)
+        return described(board, name, largest_cluster(index) if board.clusters else 1)
     if gpu is not None:
         raise ValueError(
             "gpu: does not go with compute_capability, which describes a GPU that is not here; "
@@ -79,33 +79,33 @@ def describe(
     if sms is None:
         raise ValueError("sms: is needed with compute_capability, which does not tell it")
     sms = integer("describe", "sms", sms, 1, MOST_IN_RANGES)
-    given = Provenance("assumed", "as it was given")
+    provenance = Provenance("assumed", "as it was given")
     values = assumed_values(compute_capability, title, sms, known)
     values.update(documented_values(compute_capability, known))
-    values[FIELD["title"]] = (title or f"NVIDIA GPU, {compute_capability}", given)
-    values[FIELD["compute_capability"]] = (compute_capability, given)
-    values[FIELD["sms"]] = (sms, given)
+    values[FIELD["title"]] = (title or f"NVIDIA GPU, {compute_capability}", provenance)
+    values[FIELD["compute_capability"]] = (compute_capability, provenance)
+    values[FIELD["sms"]] = (sms, provenance)
     return assembled(name, values)
 
 
-def described(found: Queried, name: str, max_cluster: int) -> DeviceSpec:
+def described(board: Queried, name: str, max_cluster: int) -> DeviceSpec:
     """Returns the device of what a GPU and its driver say, and of its largest cluster."""
-    capability = str(found.info.details["compute_capability"])
+    capability = str(board.info.details["compute_capability"])
     known = documented(capability)
-    driver = f"driver {found.info.details['driver']}"
-    values = assumed_values(capability, found.info.name, found.info.sms, known)
+    driver = f"driver {board.info.details['driver']}"
+    values = assumed_values(capability, board.info.name, board.info.sms, known)
     values.update(documented_values(capability, known))
     values[FIELD["title"]] = (
-        found.info.name,
+        board.info.name,
         Provenance("vendor", f"{driver}: cuDeviceGetName"),
     )
-    said = {"compute_capability": capability, **found.limits}
-    values.update(said_values(said, known, f"{driver}: cuDeviceGetAttribute"))
+    facts = {"compute_capability": capability, **board.limits}
+    values.update(said_values(facts, known, f"{driver}: cuDeviceGetAttribute"))
     values.update(channels_of_one_engine(values))
-    if found.clusters:
+    if board.clusters:
         source = f"{driver}: cuOccupancyMaxActiveClusters"
         values.update(said_values({"max_cluster": max_cluster}, known, source))
-    values.update(_of_sizes(values, found.shared_memory_per_sm, known, driver))
+    values.update(_of_sizes(values, board.shared_memory_per_sm, known, driver))
     return assembled(name, values)
 
 

@@ -38,43 +38,47 @@ def device_here() -> DeviceSpec:
         NoGpuError: no usable GPU; the message says what was looked for.
         CudaError: the driver refused a call.
     """
-    found = queried(0)
-    base = nearest(str(found.info.details["compute_capability"]), found.info.name, found.info.sms)
-    board = _with_rules(found, base)
-    kept = _kept(found, board)
-    spec = board if kept is None else _overlaid(board, kept)
-    if kept is None and (fresh := _measured(board)) is not None:
+    board_info = queried(0)
+    base = nearest(
+        str(board_info.info.details["compute_capability"]),
+        board_info.info.name,
+        board_info.info.sms,
+    )
+    board = _with_rules(board_info, base)
+    saved = _saved_map(board_info, board)
+    spec = board if saved is None else _overlaid(board, saved)
+    if saved is None and (fresh := _measured(board)) is not None:
         values, trusted = fresh
         spec = _overlaid(board, values)
-        if trusted and not found.mps:
-            _keep(found, board, values)
+        if trusted and not board_info.mps:
+            _save_map(board_info, board, values)
     _compared(spec, base)
     return spec
 
 
-def _with_rules(found: Queried, base: DeviceSpec) -> DeviceSpec:
+def _with_rules(board_info: Queried, base: DeviceSpec) -> DeviceSpec:
     """Returns the board with shipped rules, and with the shipped device's map if there is one."""
-    if base.compute_capability != found.info.details["compute_capability"]:
-        return described(found, ATTACHED, largest_cluster(0) if found.clusters else 1)
-    same = base.title == found.info.name  # another board of the GPU that recordings are of
-    checked = f"by the recordings of {base.name}" if same else ""
+    if base.compute_capability != board_info.info.details["compute_capability"]:
+        return described(board_info, ATTACHED, largest_cluster(0) if board_info.clusters else 1)
+    is_same_gpu = base.title == board_info.info.name  # of which the recordings are, on a board
+    checked = f"by the recordings of {base.name}" if is_same_gpu else ""
     values = {
         field: (field.of(base), inherited(base, field, checked)) for field in _BY_NAME.values()
     }
-    if found.info.sms != base.sms:
+    if board_info.info.sms != base.sms:
         # What a file without a map says.
-        first = described(found, ATTACHED, base.max_cluster)
+        first = described(board_info, ATTACHED, base.max_cluster)
         for name in ("gpcs", "sm_preference"):
             field = _BY_NAME[name]
             values[field] = (field.of(first), first.provenance[field.path])
-    driver = f"driver {found.info.details['driver']}"
-    said = Provenance("measured", f"{driver}: cuDeviceGetName")
-    values[_BY_NAME["title"]] = (found.info.name, said)
-    said = Provenance("measured", f"{driver}: cuDeviceGetAttribute")
-    values[_BY_NAME["compute_capability"]] = (base.compute_capability, said)
-    values[_BY_NAME["sms"]] = (found.info.sms, said)
-    if (engines := found.limits["copy_engine_count"]) != base.copy_engine_count:
-        values[_BY_NAME["copy_engine_count"]] = (engines, said)
+    driver = f"driver {board_info.info.details['driver']}"
+    origin = Provenance("measured", f"{driver}: cuDeviceGetName")
+    values[_BY_NAME["title"]] = (board_info.info.name, origin)
+    origin = Provenance("measured", f"{driver}: cuDeviceGetAttribute")
+    values[_BY_NAME["compute_capability"]] = (base.compute_capability, origin)
+    values[_BY_NAME["sms"]] = (board_info.info.sms, origin)
+    if (engines := board_info.limits["copy_engine_count"]) != base.copy_engine_count:
+        values[_BY_NAME["copy_engine_count"]] = (engines, origin)
         values.update(channels_of_one_engine(values))
     return assembled(ATTACHED, values)
 
@@ -83,19 +87,19 @@ def _measured(board: DeviceSpec) -> tuple[_Values, bool] | None:
     """Returns the map and whether the rules predict its launches; None: no map was found."""
     try:
         with Gpu(0) as gpu:
-            found = measured(gpu, board)
+            board_map = measured(gpu, board)
     except (Inconclusive, ValueError) as error:
         _warn(
             f"the map of this board could not be measured: {error}. It is assumed to be the "
             "shipped one, if there is one"
         )
         return None
-    if found.wrong:
+    if board_map.wrong:
         _warn(
-            f"of {found.sequences} sequences that show the map, {found.wrong} went otherwise than "
-            "the shipped rules predict. `tbsched calibrate` measures the rules"
+            f"of {board_map.sequences} sequences that show the map, {board_map.wrong} went "
+            "otherwise than the shipped rules predict. `tbsched calibrate` measures the rules"
         )
-    return _rows(found), not found.wrong
+    return _rows(board_map), not board_map.wrong
 
 
 def _rows(board_map: BoardMap) -> _Values:
@@ -118,10 +122,10 @@ def _compared(spec: DeviceSpec, base: DeviceSpec) -> None:
             f"assumed to be those of {base.name}; `tbsched calibrate` measures them"
         )
         return
-    other = [name for name in ("sms", *_MAP) if getattr(spec, name) != getattr(base, name)]
-    if other:
+    differ = [name for name in ("sms", *_MAP) if getattr(spec, name) != getattr(base, name)]
+    if differ:
         _warn(
-            f"its map differs from that of {base.name} in {', '.join(other)}: boards differ in "
+            f"its map differs from that of {base.name} in {', '.join(differ)}: boards differ in "
             f"which units are fused off. Predictions use the map of this board; `tbsched devices "
             f"--diff {ATTACHED} {base.name}` shows both"
         )
@@ -131,7 +135,7 @@ def _warn(text: str) -> None:
     warnings.warn(f"device 'gpu': {text}", UserWarning, stacklevel=2)
 
 
-def _place(found: Queried) -> Path:
+def _map_file(board_info: Queried) -> Path:
     """Returns the cache file of a board's map, per driver, as drivers number SMs differently.
 
     Raises:
@@ -139,14 +143,14 @@ def _place(found: Queried) -> Path:
     """
     chosen = Path(os.environ.get("XDG_CACHE_HOME", ""))
     folder = chosen if chosen.is_absolute() else Path.home() / ".cache"
-    details = found.info.details
+    details = board_info.info.details
     return folder / "tbsched" / "boards" / str(details["uuid"]) / f"{details['driver']}.toml"
 
 
-def _kept(found: Queried, board: DeviceSpec) -> _Values | None:
+def _saved_map(board_info: Queried, board: DeviceSpec) -> _Values | None:
     """Returns the cached map; None if there is none that fits this board."""
     try:
-        spec = read(_place(found), lambda _: board)
+        spec = read(_map_file(board_info), lambda _: board)
     except (OSError, ValueError, RuntimeError):
         return None
     values = {
@@ -157,7 +161,7 @@ def _kept(found: Queried, board: DeviceSpec) -> _Values | None:
     return values if _BY_NAME["sm_preference"] in values else None
 
 
-def _keep(found: Queried, board: DeviceSpec, values: _Values) -> None:
+def _save_map(board_info: Queried, board: DeviceSpec, values: _Values) -> None:
     """Writes a board's map to the user's folder, so that it need not be measured again."""
     text = device_toml(
         _overlaid(board, values),
@@ -167,9 +171,9 @@ def _keep(found: Queried, board: DeviceSpec, values: _Values) -> None:
         extends=board.name,
     )
     try:
-        place = _place(found)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(place) as file:
+        path = _map_file(board_info)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as file:
             file.write(text.encode())
     except (OSError, ValueError, RuntimeError) as error:
         _warn(f"its map is not kept, and will be measured again: {error}")

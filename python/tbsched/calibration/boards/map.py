@@ -90,9 +90,13 @@ def _clusters(lab: Lab, base: DeviceSpec, sizes: ListOf[int]) -> list[Trace]:
 
     The end is a number of rounds that change no GPC, with the rules predicting all runs.
     """
-    one, whole = small(), _whole_sms(base, 1)
+    single, whole_sm = small(), _whole_sms(base, 1)
     traces = lab.run(
-        [_clusters_after_blocks(n, one, size, one, base) for n in _BLOCKS_BEFORE for size in sizes]
+        [
+            _clusters_after_blocks(n, single, size, single, base)
+            for n in _BLOCKS_BEFORE
+            for size in sizes
+        ]
     )
     rng = np.random.default_rng(0)
     known, idle = _gpcs(traces, base), 0
@@ -100,9 +104,9 @@ def _clusters(lab: Lab, base: DeviceSpec, sizes: ListOf[int]) -> list[Trace]:
         drawn = [
             _clusters_after_blocks(
                 int(rng.integers(base.sms)),
-                whole,
+                whole_sm,
                 int(rng.choice(sizes)),
-                one if rng.random() < 0.5 else whole,
+                single if rng.random() < 0.5 else whole_sm,
                 base,
             )
             for _ in range(_AT_ONCE)

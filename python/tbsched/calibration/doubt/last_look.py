@@ -10,7 +10,7 @@ from tbsched.calibration.asking.choices import read, with_bases
 from tbsched.calibration.asking.elimination import Draw, Remaining, by_every_block
 from tbsched.calibration.asking.lab import LEAST_REGISTERS, Lab
 from tbsched.calibration.draft import draft
-from tbsched.calibration.finding import Finding, Found
+from tbsched.calibration.finding import Finding, KnownValues
 from tbsched.campaigns.space.draws import Draws
 from tbsched.campaigns.space.options import SequenceOptions
 from tbsched.hardware.spec import DeviceSpec
@@ -21,16 +21,16 @@ LEFT_OUT = ("partitions", "cooperative", "priorities")
 _MOST_AT_ONCE = 128  # candidate devices, each of which predicts every draw
 
 
-def ask(lab: Lab, found: Found) -> list[Finding]:
+def ask(lab: Lab, known: KnownValues) -> list[Finding]:
     """Eliminates remaining devices by draws of a campaign on which they differ."""
-    found.most_at_once = _MOST_AT_ONCE
-    names = found.undetermined()
+    known.most_at_once = _MOST_AT_ONCE
+    names = known.undetermined()
     if not names:
         return []
-    found.premises = names
-    spec = draft(found)
-    left = Remaining(with_bases(found, spec, {}))
-    return read(found, by_every_block(lab, left, campaign_draws(spec), seed=9), {})
+    known.premises = names
+    spec = draft(known)
+    remaining = Remaining(with_bases(known, spec, {}))
+    return read(known, by_every_block(lab, remaining, campaign_draws(spec), seed=9), {})
 
 
 def campaign_draws(spec: DeviceSpec) -> Draw:

@@ -76,13 +76,13 @@ def _rows(gpcs: tuple[tuple[int, ...], ...], tpcs: int) -> Iterator[tuple[tuple[
     yield ()
     for at, row in enumerate(gpcs):
         for tpc in row[-1:]:
-            less = [tuple(t for t in other if t != tpc) for other in gpcs]
+            less = [tuple(t for t in other_gpc if t != tpc) for other_gpc in gpcs]
             yield tuple(filter(None, less))
-            to = (at + 1) % len(gpcs)
-            if to != at:
-                less[to] = (*less[to], tpc)
+            target = (at + 1) % len(gpcs)
+            if target != at:
+                less[target] = (*less[target], tpc)
                 yield tuple(filter(None, less))
-    for one in range(1, len(gpcs) - 1):
+    for gpc_index in range(1, len(gpcs) - 1):
         turned = list(gpcs)
-        turned[one], turned[one + 1] = turned[one + 1], turned[one]
+        turned[gpc_index], turned[gpc_index + 1] = turned[gpc_index + 1], turned[gpc_index]
         yield tuple(turned)

@@ -7,7 +7,7 @@ import numpy as np
 from tbsched.calibration.asking import whole_gpu
 from tbsched.calibration.asking.lab import Lab, small
 from tbsched.calibration.draft import draft
-from tbsched.calibration.finding import Finding, Found
+from tbsched.calibration.finding import Finding, KnownValues
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import matching_state
@@ -16,18 +16,20 @@ from tbsched.traces.trace import Trace
 _SEQUENCES = 96
 
 
-def ask(lab: Lab, found: Found) -> list[Finding]:
+def ask(lab: Lab, known: KnownValues) -> list[Finding]:
     """Runs small sequences of clusters and single blocks, whose order shows the latent state."""
-    device = draft(found)
+    device = draft(known)
     if len(device.initial_states()) == 1:
-        found.notes["states"] = set(device.initial_states())
+        known.notes["states"] = set(device.initial_states())
         return []
-    sizes = [size for size in found.notes["clusters"] if size <= lab.sms][:3]
+    sizes = [size for size in known.notes["clusters"] if size <= lab.sms][:3]
     launches = [small(blocks=n, cluster=n) for n in sizes] + [small()]
     rng = np.random.default_rng(7)
     sequences = [whole_gpu.draw(rng, launches, lab.sms, 5) for _ in range(_SEQUENCES)]
-    seen = [trace for runs in lab.runs(sequences) for trace in runs]
-    found.notes["states"] = {state for trace in seen if (state := only(trace, device)) is not None}
+    traces = [trace for runs in lab.runs(sequences) for trace in runs]
+    known.notes["states"] = {
+        state for trace in traces if (state := only(trace, device)) is not None
+    }
     return []
 
 
@@ -37,5 +39,5 @@ def only(trace: Trace, device: DeviceSpec) -> InitialState | None:
     state = matching_state(trace, device, None, states)
     if state is None:
         return None
-    others = [other for other in states if other != state]
-    return state if matching_state(trace, device, None, others) is None else None
+    other_states = [other for other in states if other != state]
+    return state if matching_state(trace, device, None, other_states) is None else None

@@ -12,7 +12,7 @@ from typing import Any
 from tbsched.calibration.asking.evidence import Evidence
 from tbsched.calibration.doubt.other_values import other_values
 from tbsched.calibration.draft import with_values
-from tbsched.calibration.finding import TOLD, Finding, Found, choices
+from tbsched.calibration.finding import TOLD, Finding, KnownValues, choices
 from tbsched.campaigns.space.draws import Draws
 from tbsched.campaigns.space.options import SequenceOptions
 from tbsched.hardware.device_fields import FIELDS
@@ -24,7 +24,7 @@ from tbsched.traces.trace import Trace
 _BY_PATH = {field.path: field for field in FIELDS}
 _DRAWN = 128
 _MOST = 256  # candidates per field
-_MOST_LEFT = 1024  # combinations from which candidates are taken
+_MAX_COMBINATIONS = 1024  # combinations from which candidates are taken
 # Where nothing sets another size, there is none, or sizes do not matter.
 _TOGETHER = ("mechanisms.shared_memory_configuration", "allocation.shared_memory_configurations")
 
@@ -55,23 +55,23 @@ class Witness:
     telling: Sequence | None
 
 
-def witnesses(spec: DeviceSpec, found: Found, evidence: Evidence) -> tuple[Witness, ...]:
+def witnesses(spec: DeviceSpec, known: KnownValues, evidence: Evidence) -> tuple[Witness, ...]:
     """Returns a witness for each undetermined value for which one is known.
 
     Args:
         spec: the calibrated device.
-        found: the findings of the probes.
+        known: the findings of the probes.
         evidence: all observations.
     """
     witnessed: list[Witness] = []
     if not evidence.explained_by(spec):
         return ()
     drawn = _predicted([draw.sequence for draw in islice(_everything(spec), _DRAWN)], spec)
-    for finding in found.findings:
+    for finding in known.findings:
         if finding.kind == TOLD:
             continue
-        for number, other in enumerate(_others(spec, finding, found)):
-            if number == _MOST:
+        for index, other in enumerate(_other_devices(spec, finding, known)):
+            if index == _MOST:
                 break
             if evidence.explained_by(other) and evidence.times_explained_by(other):
                 changes = tuple(
@@ -99,27 +99,27 @@ def _predicted(sequences: ListOf[Sequence], spec: DeviceSpec) -> list[Trace]:
     return traces
 
 
-def _telling(other: DeviceSpec, traces: ListOf[Trace]) -> Sequence | None:
+def _telling(device: DeviceSpec, traces: ListOf[Trace]) -> Sequence | None:
     """Returns the shortest sequence that no latent state of the other device explains."""
-    states = list(other.initial_states())
+    states = list(device.initial_states())
     for trace in traces:
         with contextlib.suppress(ValueError):  # it refuses the sequence
-            if matching_state(trace, other, None, states) is None:
+            if matching_state(trace, device, None, states) is None:
                 return trace.sequence
     return None
 
 
-def _others(spec: DeviceSpec, finding: Finding, found: Found) -> Iterator[DeviceSpec]:
+def _other_devices(spec: DeviceSpec, finding: Finding, known: KnownValues) -> Iterator[DeviceSpec]:
     """Yields devices with another value: remaining candidates, rivals, and near values."""
     field = _BY_PATH[finding.path]
     changes: list[dict[str, Any]] = [
         dict(values)
-        for values in islice(choices(found.remaining_groups), _MOST_LEFT)
+        for values in islice(choices(known.remaining_groups), _MAX_COMBINATIONS)
         if values.get(field.name, field.of(spec)) != field.of(spec)
     ]
     changes += [
         dict(values)
-        for values in found.notes.get("others", ())
+        for values in known.notes.get("others", ())
         if values.get(field.name, field.of(spec)) != field.of(spec)
     ]
     changes += [{field.name: rival} for rival in finding.rivals]
@@ -133,12 +133,12 @@ def _others(spec: DeviceSpec, finding: Finding, found: Found) -> Iterator[Device
                 "shared_memory_configurations": (largest[0] // 2048 * 1024, *largest),
             }
         )
-    seen = []
+    tried = []
     for values in changes:
-        if values in seen:
+        if values in tried:
             continue
-        seen.append(values)
+        tried.append(values)
         try:
-            yield with_values(spec, **{**values, "name": f"{spec.name}-other-{len(seen)}"})
+            yield with_values(spec, **{**values, "name": f"{spec.name}-other-{len(tried)}"})
         except ValueError:
             continue

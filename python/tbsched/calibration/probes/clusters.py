@@ -8,7 +8,7 @@ from tbsched.calibration.asking import whole_gpu
 from tbsched.calibration.asking.choices import Choices, by_elimination
 from tbsched.calibration.asking.lab import Lab, small
 from tbsched.calibration.draft import draft, with_values
-from tbsched.calibration.finding import NO_RULE, Finding, Found, assumed
+from tbsched.calibration.finding import NO_RULE, Finding, KnownValues, assumed
 from tbsched.program.sequence import Sequence
 
 CHOICES: Choices = {
@@ -21,28 +21,28 @@ CHOICES: Choices = {
 }
 
 
-def ask(lab: Lab, found: Found) -> list[Finding]:
+def ask(lab: Lab, known: KnownValues) -> list[Finding]:
     """Eliminates placement rules by clusters of all sizes among single blocks."""
-    spec = draft(found)
+    spec = draft(known)
     if spec.max_cluster < 2:
         return []
-    if found.unknown(["gpcs"]):
+    if known.unknown(["gpcs"]):
         return [_not_placed(name, values[0]) for name, values in CHOICES.items()]
-    sizes = found.notes["clusters"]
+    sizes = known.notes["clusters"]
     half = max(spec.shared_memory_configurations[-1] // 2, 0)
-    warps_of = [w for w in (1, 2, 4, 5, 8, 16) if 32 * w <= spec.threads_per_block]
-    shared_of = {
+    warp_counts = [w for w in (1, 2, 4, 5, 8, 16) if 32 * w <= spec.threads_per_block]
+    shared_sizes = {
         0,
         min(half, spec.shared_memory_per_block),
         min(8192, spec.shared_memory_per_block),
     }
     # Carveouts vary the shared memory of SMs, and so which SM has most room.
     carveouts = (100, 100, 0) if len(spec.shared_memory_configurations) > 1 else (100,)
-    launches = [small(w, 32) for w in warps_of] * len(sizes) + [
+    launches = [small(w, 32) for w in warp_counts] * len(sizes) + [
         small(warps, 32, shared, size, size, carveout)
         for size in sizes
-        for warps in warps_of
-        for shared in sorted(shared_of)
+        for warps in warp_counts
+        for shared in sorted(shared_sizes)
         for carveout in carveouts
     ]
 
@@ -51,7 +51,7 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
 
     spec = with_values(spec, policy="hopper")
     findings = by_elimination(
-        lab, found, spec, CHOICES, drawn, whole_gpu.VIEW, seed=4, every_block=True
+        lab, known, spec, CHOICES, drawn, whole_gpu.VIEW, seed=4, every_block=True
     )
     if any(NO_RULE in finding.because for finding in findings):
         # The reason may be a wrong map.

@@ -19,7 +19,7 @@ from tbsched.calibration.asking import whole_gpu
 from tbsched.calibration.asking.choices import Choices, by_elimination
 from tbsched.calibration.asking.lab import Inconclusive, Lab, small
 from tbsched.calibration.draft import draft
-from tbsched.calibration.finding import Finding, Found, assumed, determined
+from tbsched.calibration.finding import Finding, KnownValues, assumed, determined
 from tbsched.calibration.probes.shared_memory import CONFIGURATIONS
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Launch, Sequence
@@ -37,39 +37,39 @@ _CHOICES: Choices = {
 }
 
 
-def ask_sizes(lab: Lab, found: Found) -> list[Finding]:
+def ask_sizes(lab: Lab, known: KnownValues) -> list[Finding]:
     """Measures the sizes that blocks with shared memory set, and the larger ones by carveouts."""
-    spec = draft(found)
+    spec = draft(known)
     largest = spec.shared_memory_configurations[-1]
-    if found.notes["sizes"] != [largest]:
+    if known.notes["sizes"] != [largest]:
         raise Inconclusive("the largest size is not known")
     ruler = _Ruler(lab, spec)
-    unit, reserve, most = (
+    unit, reserve, max_units = (
         spec.shared_memory_unit,
         spec.shared_memory_reserve,
         spec.shared_memory_per_block,
     )
     shared = unit
     bounds = [(0, 0)]
-    while shared <= most and bounds[-1][0] < largest:
+    while shared <= max_units and bounds[-1][0] < largest:
         bounds.append(ruler.measured(small(shared_memory=shared, carveout=0)))
         # The smallest block that does not fit that size.
         shared = max(shared + unit, -(-(bounds[-1][1] + 1 - reserve) // unit) * unit)
     if bounds[-1][0] < largest:
-        bounds += _of_carveouts(ruler, 100 * (most + reserve) // largest)
+        bounds += _of_carveouts(ruler, 100 * (max_units + reserve) // largest)
     bounds[0] = ruler.measured(small(carveout=0))
-    found.partial.discard(CONFIGURATIONS)
+    known.partial.discard(CONFIGURATIONS)
     finding = read_sizes(set(bounds), largest)
     if finding.rivals:
         every = (finding.value, *finding.rivals)
-        found.set_remaining({"shared_memory_configurations": sizes} for sizes in every)
+        known.set_remaining({"shared_memory_configurations": sizes} for sizes in every)
     if finding.value == (largest,) and not finding.rivals:
-        found.irrelevant |= {*_CHOICES, "shared_memory_configurations"}
+        known.irrelevant |= {*_CHOICES, "shared_memory_configurations"}
     return [finding]
 
 
-def _of_carveouts(ruler: _Ruler, least: int) -> list[tuple[int, int]]:
-    """Returns the sizes that carveouts of ``least`` to 100 per cent set."""
+def _of_carveouts(ruler: _Ruler, min_carveout: int) -> list[tuple[int, int]]:
+    """Returns the sizes that carveouts of ``min_carveout`` to 100 per cent set."""
     bounds: dict[int, tuple[int, int]] = {}
 
     def size(carveout: int) -> tuple[int, int]:
@@ -85,7 +85,7 @@ def _of_carveouts(ruler: _Ruler, least: int) -> list[tuple[int, int]]:
         between(low, middle)
         between(middle, high)
 
-    between(min(least, 100), 100)
+    between(min(min_carveout, 100), 100)
     return list(bounds.values())
 
 
@@ -95,9 +95,9 @@ class _Ruler:
     def __init__(self, lab: Lab, spec: DeviceSpec) -> None:
         self._lab = lab
         self._spec = spec
-        most = min(32, spec.threads_per_block // 32)
+        max_warps = min(32, spec.threads_per_block // 32)
         fit = {
-            blocks: [w for w in range(1, most + 1) if spec.warps_per_sm // w == blocks]
+            blocks: [w for w in range(1, max_warps + 1) if spec.warps_per_sm // w == blocks]
             for blocks in range(2, 9)
         }
         self._warps = {blocks: warps[0] for blocks, warps in fit.items() if warps}
@@ -108,11 +108,11 @@ class _Ruler:
         """Returns bounds of the size that ``first`` sets; equal whole kilobytes if it is known."""
         low, high = 0, self._spec.shared_memory_configurations[-1]
         for blocks in self._warps:
-            least, most = self._bounds(first, blocks)
-            low, high = max(low, least), min(high, most)
-            whole = range(-(-low // _KILOBYTE), high // _KILOBYTE + 1)
-            if len(whole) == 1:
-                return whole[0] * _KILOBYTE, whole[0] * _KILOBYTE
+            lower, upper = self._bounds(first, blocks)
+            low, high = max(low, lower), min(high, upper)
+            kilobytes = range(-(-low // _KILOBYTE), high // _KILOBYTE + 1)
+            if len(kilobytes) == 1:
+                return kilobytes[0] * _KILOBYTE, kilobytes[0] * _KILOBYTE
         return low, high
 
     def _bounds(self, first: Launch, blocks: int) -> tuple[int, int]:
@@ -120,25 +120,25 @@ class _Ruler:
         spec = self._spec
         unit, reserve = spec.shared_memory_unit, spec.shared_memory_reserve
         largest = spec.shared_memory_configurations[-1]
-        own = -(-first.shared_memory // unit) * unit + reserve
+        own_bytes = -(-first.shared_memory // unit) * unit + reserve
 
         def enters(units: int) -> bool:
             """Returns whether a block of so many units fits beside the first launch."""
-            other = small(self._warps[blocks], shared_memory=units * unit, carveout=None)
-            (trace,) = self._lab.run([Sequence([replace(first, blocks=self._lab.sms), other])])
+            probing = small(self._warps[blocks], shared_memory=units * unit, carveout=None)
+            (trace,) = self._lab.run([Sequence([replace(first, blocks=self._lab.sms), probing])])
             if trace[0].placed < self._lab.sms:
                 raise Inconclusive("the first launch did not find room on every SM")
             return trace[1].placed == 1
 
         def needed(units: int) -> int:
             """Returns the smallest size with which a block of so many units enters."""
-            return max(blocks * (units * unit + reserve), own + units * unit + reserve)
+            return max(blocks * (units * unit + reserve), own_bytes + units * unit + reserve)
 
-        most = min(largest // blocks - reserve, spec.shared_memory_per_block) // unit
-        if most < 0 or not enters(0):
-            return own, needed(0) - 1
-        units = self._lab.largest(enters, 0, most)
-        return needed(units), largest if units == most else needed(units + 1) - 1
+        max_units = min(largest // blocks - reserve, spec.shared_memory_per_block) // unit
+        if max_units < 0 or not enters(0):
+            return own_bytes, needed(0) - 1
+        units = self._lab.largest(enters, 0, max_units)
+        return needed(units), largest if units == max_units else needed(units + 1) - 1
 
 
 def read_sizes(bounds: set[tuple[int, int]], largest: int) -> Finding:
@@ -152,7 +152,7 @@ def read_sizes(bounds: set[tuple[int, int]], largest: int) -> Finding:
     )
     if vague:
         between = "; ".join(f"{low} to {high}" for low, high in vague)
-        every = [tuple(sorted(sizes.union(each))) for each in _completions(vague)]
+        every = [tuple(sorted(sizes.union(completion))) for completion in _completions(vague)]
         distinct = tuple(dict.fromkeys(every))
         because = f"others are somewhere in {between} bytes"
         if not distinct:
@@ -172,14 +172,14 @@ def _completions(vague: list[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
     return product(*within) if prod(map(len, within)) <= _MOST_WAYS else iter(())
 
 
-def ask_rules(lab: Lab, found: Found) -> list[Finding]:
+def ask_rules(lab: Lab, known: KnownValues) -> list[Finding]:
     """Eliminates configuration rules by launches with carveouts of all kinds."""
-    spec = draft(found)
+    spec = draft(known)
     if len(spec.shared_memory_configurations) < 2:
         raise Inconclusive("only one size is known")
     choices = dict(_CHOICES)
-    if not found.unknown(["sms_per_tpc"]):
-        found.premises += ("sms_per_tpc",)
+    if not known.unknown(["sms_per_tpc"]):
+        known.premises += ("sms_per_tpc",)
     else:
         choices["sms_per_tpc"] = tuple(n for n in (2, 1, 3, 4) if n <= lab.sms)
     launches = _launches(spec)
@@ -187,16 +187,16 @@ def ask_rules(lab: Lab, found: Found) -> list[Finding]:
     def drawn(rng: np.random.Generator) -> Sequence:
         return whole_gpu.draw(rng, launches, lab.sms)
 
-    return by_elimination(lab, found, spec, choices, drawn, whole_gpu.VIEW, seed=3)
+    return by_elimination(lab, known, spec, choices, drawn, whole_gpu.VIEW, seed=3)
 
 
 def _launches(spec: DeviceSpec) -> list[Launch]:
     """Returns launches of several sizes, without, with small, and with large carveouts."""
     sizes = spec.shared_memory_configurations
-    most = spec.shared_memory_per_block
-    shared = {0, 1, 1024, min(3072, most), min(8192, most)}
-    shared |= {min(max(size // 2 - spec.shared_memory_reserve, 0), most) for size in sizes}
-    shared |= {min(max(size // 3 - spec.shared_memory_reserve, 0), most) for size in sizes}
+    max_bytes = spec.shared_memory_per_block
+    shared = {0, 1, 1024, min(3072, max_bytes), min(8192, max_bytes)}
+    shared |= {min(max(size // 2 - spec.shared_memory_reserve, 0), max_bytes) for size in sizes}
+    shared |= {min(max(size // 3 - spec.shared_memory_reserve, 0), max_bytes) for size in sizes}
     warps = [w for w in (1, 2, 4, 8, 16) if 32 * w <= spec.threads_per_block]
     # Carveouts (per cent) that match a size exactly: there the rules differ.
     shares = {100 * size // sizes[-1] for size in sizes}

@@ -14,7 +14,7 @@ from tbsched.calibration.asking import one_sm
 from tbsched.calibration.asking.choices import Choices, by_elimination
 from tbsched.calibration.asking.lab import LEAST_REGISTERS, Lab, small
 from tbsched.calibration.draft import draft
-from tbsched.calibration.finding import Finding, Found, assumed
+from tbsched.calibration.finding import Finding, KnownValues, assumed
 from tbsched.calibration.probes.shared_memory import CONFIGURATIONS
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Sequence
@@ -30,69 +30,71 @@ _GAPS: Choices = {
 }
 
 
-def ask_turns(lab: Lab, found: Found) -> list[Finding]:
+def ask_turns(lab: Lab, known: KnownValues) -> list[Finding]:
     """Eliminates rules for warps and registers by blocks of which few fill the registers."""
-    spec = draft(found)
-    each = spec.registers_per_sm // spec.processing_blocks
-    most = min(32, spec.threads_per_block // 32)
+    spec = draft(known)
+    registers_per_block = spec.registers_per_sm // spec.processing_blocks
+    max_warps = min(32, spec.threads_per_block // 32)
     registers = sorted(
         {
-            min(max(each // (32 * warps), LEAST_REGISTERS), spec.registers_per_thread)
+            min(
+                max(registers_per_block // (32 * warps), LEAST_REGISTERS), spec.registers_per_thread
+            )
             for warps in (2, 3, 4, 5, 6, 8, 11, 16)
         }
     )
     sizes = [
         (warps, r, 0)
-        for warps, r in product(range(1, min(most, 9) + 1), registers)
+        for warps, r in product(range(1, min(max_warps, 9) + 1), registers)
         if _fits(spec, warps, r)
     ]
     choices = dict(_TURNS)
     findings = []
-    if spec.processing_blocks == 1 and found.is_determined("processing_blocks"):
+    if spec.processing_blocks == 1 and known.is_determined("processing_blocks"):
         for name in ("strict_round_robin", "warp_skip"):
             because = "an SM has one processing block, so there are no turns"
             findings.append(assumed(f"mechanisms.{name}", True, because, (False,)))
-            found.irrelevant.add(name)
+            known.irrelevant.add(name)
             del choices[name]
-    return findings + _ask(lab, found, choices, sizes)
+    return findings + _ask(lab, known, choices, sizes)
 
 
-def ask_gaps(lab: Lab, found: Found) -> list[Finding]:
+def ask_gaps(lab: Lab, known: KnownValues) -> list[Finding]:
     """Eliminates rules for shared memory by blocks of which few fill it, and narrows its size."""
-    spec = draft(found)
+    spec = draft(known)
     size, reserve = spec.shared_memory_configurations[-1], spec.shared_memory_reserve
     shared = {
         min(max(size // blocks - reserve, 0), spec.shared_memory_per_block)
         for blocks in (2, 3, 4, 5, 6, 7, 8, 10, 13, 16, 20)
     }
-    findings = _ask(lab, found, _GAPS, [(1, LEAST_REGISTERS, each) for each in sorted(shared)])
-    _note_largest(found)
+    findings = _ask(lab, known, _GAPS, [(1, LEAST_REGISTERS, size) for size in sorted(shared)])
+    _note_largest(known)
     return findings
 
 
-def _note_largest(found: Found) -> None:
+def _note_largest(known: KnownValues) -> None:
     """Notes which sizes can still be the largest configuration."""
-    groups = [group for group in found.remaining_groups if CONFIGURATIONS in group[0]]
-    if found.unknown(found.premises) or not groups:
+    groups = [group for group in known.remaining_groups if CONFIGURATIONS in group[0]]
+    if known.unknown(known.premises) or not groups:
         return
-    sizes = found.notes["sizes"] = sorted({each[CONFIGURATIONS][-1] for each in groups[0]})
+    sizes = known.notes["sizes"] = sorted({values[CONFIGURATIONS][-1] for values in groups[0]})
     if len(sizes) == 1:
-        found.set_remaining(
-            {name: value for name, value in each.items() if name != CONFIGURATIONS}
-            for each in groups[0]
+        known.set_remaining(
+            {name: value for name, value in values.items() if name != CONFIGURATIONS}
+            for values in groups[0]
         )
 
 
 def _ask(
-    lab: Lab, found: Found, choices: Choices, sizes: list[tuple[int, int, int]]
+    lab: Lab, known: KnownValues, choices: Choices, sizes: list[tuple[int, int, int]]
 ) -> list[Finding]:
     """Finds the layout of shared memory by eliminating what random launches contradict."""
 
     def drawn(rng: np.random.Generator) -> Sequence:
         return one_sm.draw(rng, sizes)
 
-    spec = one_sm.one_sm(draft(found))
-    return by_elimination(lab, found, spec, choices, drawn, one_sm.VIEW, seed=0)
+    spec = one_sm.one_sm(draft(known))
+    return by_elimination(lab, known, spec, choices, drawn, one_sm.VIEW, seed=0)
 
 
 def _fits(spec: DeviceSpec, warps: int, registers: int) -> bool:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tbsched.calibration.asking.lab import LEAST_REGISTERS, Lab
-from tbsched.calibration.finding import Finding, Found, assumed, determined
+from tbsched.calibration.finding import Finding, KnownValues, assumed, determined
 from tbsched.program.sequence import Launch
 
 MOST_THREADS, MOST_REGISTERS, MOST_CLUSTER, MOST_SHARED = 1024, 255, 16, 2**24
 
 
-def ask(lab: Lab, found: Found) -> list[Finding]:
+def ask(lab: Lab, known: KnownValues) -> list[Finding]:
     """Bisects each limit."""
     few = LEAST_REGISTERS
 
@@ -26,7 +26,7 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
         for size in range(2, MOST_CLUSTER + 1)
         if lab.accepts(Launch(size, 32, few, cluster=size))
     ]
-    found.notes["clusters"] = clusters
+    known.notes["clusters"] = clusters
     return read(threads, registers, shared, max(clusters, default=1))
 
 

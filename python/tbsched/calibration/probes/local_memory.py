@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from tbsched.calibration.asking.lab import Lab, small
-from tbsched.calibration.finding import Finding, Found, assumed, determined
+from tbsched.calibration.finding import Finding, KnownValues, assumed, determined
 from tbsched.program.sequence import Launch, Release, Sequence
 
 _WAITS = "mechanisms.local_memory_configuration"
 _INITIAL, _UNIT = "allocation.local_memory_initial", "allocation.local_memory_unit"
-_MOST = 8 * 1024  # with more, all threads together might need more memory than there is
+_MAX_BYTES = 8 * 1024  # with more, all threads together might need more memory than there is
 
 
-def ask(lab: Lab, found: Found) -> list[Finding]:
+def ask(lab: Lab, known: KnownValues) -> list[Finding]:
     """Bisects the largest local memory that does not wait while a block holds the GPU."""
 
     def enters(first: int, second: int) -> bool:
@@ -20,27 +20,27 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
         (trace,) = lab.run([Sequence([*events, small(), small(local_memory=second)])])
         return trace[-1].placed == 1
 
-    if enters(0, _MOST):
+    if enters(0, _MAX_BYTES):
         return read(None, 0, 0)
-    initial = lab.largest(lambda size: enters(0, size), 0, _MOST)
-    grown = lab.largest(lambda size: enters(initial + 1, size), initial + 1, _MOST)
-    again = lab.largest(lambda size: enters(grown + 1, size), grown + 1, _MOST)
-    return read(initial, grown, again)
+    initial = lab.largest(lambda size: enters(0, size), 0, _MAX_BYTES)
+    grown = lab.largest(lambda size: enters(initial + 1, size), initial + 1, _MAX_BYTES)
+    regrown = lab.largest(lambda size: enters(grown + 1, size), grown + 1, _MAX_BYTES)
+    return read(initial, grown, regrown)
 
 
-def read(initial: int | None, grown: int, again: int) -> list[Finding]:
+def read(initial: int | None, grown: int, regrown: int) -> list[Finding]:
     """Returns findings from the most bytes that entered at first and after each of two growths."""
     if initial is None:
-        because = f"{_MOST} bytes per thread did not wait for an idle GPU"
+        because = f"{_MAX_BYTES} bytes per thread did not wait for an idle GPU"
         unknown = "local memory makes nothing wait"
         return [
             determined(_WAITS, False, because),
             assumed(_INITIAL, 1024, unknown),
             assumed(_UNIT, 16, unknown),
         ]
-    unit = again - grown
+    unit = regrown - grown
     because = f"{initial} bytes per thread entered beside a block, {initial + 1} waited"
-    steps = f"one byte more than {initial} and than {grown} made room for {grown} and {again}"
+    steps = f"one byte more than {initial} and than {grown} made room for {grown} and {regrown}"
     plain = unit > 0 and grown % unit == 0 and -(-(initial + 1) // unit) * unit == grown
     return [
         determined(_WAITS, True, because),

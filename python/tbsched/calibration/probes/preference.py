@@ -5,42 +5,42 @@ from __future__ import annotations
 from collections.abc import Sequence as ListOf
 
 from tbsched.calibration.asking.lab import LEAST_REGISTERS, Lab, small
-from tbsched.calibration.finding import Finding, Found, assumed, determined
+from tbsched.calibration.finding import Finding, KnownValues, assumed, determined
 from tbsched.program.sequence import Launch, Sequence
 
 _PATH = "topology.sm_preference"
 
 
-def ask(lab: Lab, found: Found) -> list[Finding]:
+def ask(lab: Lab, known: KnownValues) -> list[Finding]:
     """Runs launches of 1, 2, 3, ... blocks, each on an idle GPU."""
-    launches = [whole_sm(found, blocks) for blocks in range(1, lab.sms + 1)]
+    launches = [whole_sm(known, blocks) for blocks in range(1, lab.sms + 1)]
     traces = lab.run([Sequence([launch]) for launch in launches])
     return [read([frozenset(trace[0].smid.tolist()) for trace in traces])]
 
 
-def whole_sm(found: Found, blocks: int = 1) -> Launch:
+def whole_sm(known: KnownValues, blocks: int = 1) -> Launch:
     """Returns a launch of which an SM holds one block, by shared memory, warps or registers."""
-    fits_two = found.notes.get("shared", {}).get(2, found["shared_memory_per_block"])
-    if fits_two < found["shared_memory_per_block"]:
+    fits_two = known.notes.get("shared", {}).get(2, known["shared_memory_per_block"])
+    if fits_two < known["shared_memory_per_block"]:
         return small(shared_memory=fits_two + 1, blocks=blocks)
-    most = min(32, found["threads_per_block"] // 32)
-    for registers in range(LEAST_REGISTERS, found["registers_per_thread"] + 1, 8):
-        if all(files.holds(registers) // most == 1 for files in found.notes["files"]):
-            return small(most, registers, blocks=blocks)
-    return small(most, blocks=blocks)
+    max_warps = min(32, known["threads_per_block"] // 32)
+    for registers in range(LEAST_REGISTERS, known["registers_per_thread"] + 1, 8):
+        if all(files.holds(registers) // max_warps == 1 for files in known.notes["files"]):
+            return small(max_warps, registers, blocks=blocks)
+    return small(max_warps, blocks=blocks)
 
 
-def read(taken: ListOf[frozenset[int]]) -> Finding:
+def read(taken_sms: ListOf[frozenset[int]]) -> Finding:
     """Returns the finding from the SMs of launches of 1, 2, 3, ... blocks."""
     order: list[int] = []
-    for sms in taken:
+    for sms in taken_sms:
         more = sms - set(order)
         if len(sms) != len(order) + 1 or len(more) != 1:
-            whole = tuple(range(len(taken)))
+            all_sms = tuple(range(len(taken_sms)))
             return assumed(
-                _PATH, whole, f"{len(sms)} blocks were not on one SM more than one fewer"
+                _PATH, all_sms, f"{len(sms)} blocks were not on one SM more than one fewer"
             )
         order += more
     return determined(
-        _PATH, tuple(order), f"launches of 1 to {len(taken)} blocks, each of a whole SM"
+        _PATH, tuple(order), f"launches of 1 to {len(taken_sms)} blocks, each of a whole SM"
     )

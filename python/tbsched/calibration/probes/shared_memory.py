@@ -13,10 +13,10 @@ from math import gcd
 from typing import NamedTuple
 
 from tbsched.calibration.asking.lab import Inconclusive, Lab, small
-from tbsched.calibration.finding import Finding, Found, Values, assumed, determined
+from tbsched.calibration.finding import Finding, KnownValues, Values, assumed, determined
 from tbsched.program.sequence import Sequence
 
-_MOST_RESERVE = 65536
+_MAX_RESERVE = 65536
 _SMALLEST_UNIT = 16
 _MOST_UNITS = 4
 _KILOBYTE = 1024
@@ -33,44 +33,44 @@ class Memory(NamedTuple):
 
     def holds(self, bytes_: int) -> int:
         """Returns how many blocks of a size the SM holds."""
-        each = self.takes(bytes_)
-        return self.size // each if each else 2**31
+        per_block = self.takes(bytes_)
+        return self.size // per_block if per_block else 2**31
 
     def takes(self, bytes_: int) -> int:
         """Returns the bytes that a block takes of the SM's memory, reserve included."""
         return -(-bytes_ // self.unit) * self.unit + self.reserve
 
 
-def ask(lab: Lab, found: Found) -> list[Finding]:
+def ask(lab: Lab, known: KnownValues) -> list[Finding]:
     """Finds the largest block of which an idle SM holds 1, 2, 3, ... at once."""
-    limit = found["shared_memory_per_block"]
-    single = found.notes["single"]
+    limit = known["shared_memory_per_block"]
+    single = known.notes["single"]
     if not limit:
         raise Inconclusive("blocks may have no shared memory")
     counts = {0: single}
     steps = [limit * part // (4 * _PARTS) for part in range(1, 4 * _PARTS + 1)]
     while steps:
-        held = lab.fills([small(shared_memory=size) for size in steps])
-        counts.update(zip(steps, held, strict=True))
+        block_counts = lab.fills([small(shared_memory=size) for size in steps])
+        counts.update(zip(steps, block_counts, strict=True))
         steps = _between(counts)
     largest = thresholds(counts)
     if not largest:
         raise Inconclusive("blocks of all sizes fit an SM equally often")
-    found.notes["shared"] = largest
-    left = remaining(largest, limit, single)
+    known.notes["shared"] = largest
+    layouts = remaining(largest, limit, single)
     count = min(largest)
-    units = sorted({memory.unit for memory in left}, reverse=True)
+    units = sorted({memory.unit for memory in layouts}, reverse=True)
     # Blocks that are smaller by a candidate unit take less only if the unit is no larger.
     for less in [0, *units[:_MOST_UNITS]]:
-        if len(left) > 1 and less < largest[count]:
+        if len(layouts) > 1 and less < largest[count]:
             last_fit = _fill_to_last_unit(lab, count, largest[count] - less, limit)
-            left = [memory for memory in left if last_fit is None or last_fit.agrees(memory)]
-    return read(_whole(left), single, found)
+            layouts = [memory for memory in layouts if last_fit is None or last_fit.agrees(memory)]
+    return read(_whole_kilobytes(layouts), single, known)
 
 
-def _whole(left: list[Memory]) -> list[Memory]:
+def _whole_kilobytes(layouts: list[Memory]) -> list[Memory]:
     """Returns the candidates whose size is whole kilobytes, or all if there are none."""
-    return [memory for memory in left if memory.size % _KILOBYTE == 0] or left
+    return [memory for memory in layouts if memory.size % _KILOBYTE == 0] or layouts
 
 
 class LastFit(NamedTuple):
@@ -98,13 +98,13 @@ def _fill_to_last_unit(lab: Lab, count: int, size: int, limit: int) -> LastFit |
 
     Returns None if the SMs do not hold exactly that many others each.
     """
-    others = small(shared_memory=size, blocks=(count - 1) * lab.sms)
+    other_blocks = small(shared_memory=size, blocks=(count - 1) * lab.sms)
     known = True
 
     def enters(bytes_: int) -> bool:
         """Returns whether a block of so many bytes fits beside the others."""
         nonlocal known
-        (trace,) = lab.run([Sequence([others, small(shared_memory=bytes_)])])
+        (trace,) = lab.run([Sequence([other_blocks, small(shared_memory=bytes_)])])
         blocks = trace[0].occupancy(lab.sms)
         known = known and int(blocks.min()) == int(blocks.max()) == count - 1
         return trace[1].placed == 1
@@ -141,22 +141,25 @@ def thresholds(counts: Mapping[int, int]) -> dict[int, int]:
 
 def remaining(largest: Mapping[int, int], limit: int, single: int) -> list[Memory]:
     """Returns all layouts of shared memory that agree with the largest blocks."""
-    whole = gcd(*largest.values())
-    units = [unit for unit in range(_SMALLEST_UNIT, whole + 1) if whole % unit == 0]
-    left = []
+    common_divisor = gcd(*largest.values())
+    units = [
+        unit for unit in range(_SMALLEST_UNIT, common_divisor + 1) if common_divisor % unit == 0
+    ]
+    layouts = []
     for unit in units:
-        for reserve in range(0, _MOST_RESERVE + 1, unit):
-            least = max(
+        for reserve in range(0, _MAX_RESERVE + 1, unit):
+            min_size = max(
                 [-(-limit // unit) * unit + reserve, single * reserve]
                 + [count * (size + reserve) for count, size in largest.items()]
             )
-            most = min(count * (size + unit + reserve) - 1 for count, size in largest.items())
-            first = -(-least // unit) * unit
-            left += [Memory(unit, reserve, size) for size in range(first, most + 1, unit)][:64]
-    return left
+            max_size = min(count * (size + unit + reserve) - 1 for count, size in largest.items())
+            first = -(-min_size // unit) * unit
+            sizes = range(first, max_size + 1, unit)[:64]
+            layouts += [Memory(unit, reserve, size) for size in sizes]
+    return layouts
 
 
-def read(left: list[Memory], single: int, found: Found) -> list[Finding]:
+def read(layouts: list[Memory], single: int, known: KnownValues) -> list[Finding]:
     """Returns findings from the remaining layouts, and from these the number of block slots."""
     slots = "limits.blocks_per_sm"
     paths = (
@@ -164,32 +167,32 @@ def read(left: list[Memory], single: int, found: Found) -> list[Finding]:
         "allocation.shared_memory_reserve",
         "allocation.shared_memory_configurations",
     )
-    if not left:
+    if not layouts:
         nothing = "no unit, reserve and size agree with how many blocks filled SMs"
-        values: tuple[object, ...] = (128, 1024, (found["shared_memory_per_block"] + 1024,))
+        values: tuple[object, ...] = (128, 1024, (known["shared_memory_per_block"] + 1024,))
         return [assumed(p, v, nothing) for p, v in zip(paths, values, strict=True)] + [
             assumed(slots, single, f"an SM holds {single} small blocks; {nothing}")
         ]
-    best = left[0]
+    best = layouts[0]
     because = "the largest blocks of which 2, 3, ... fill an idle SM"
     findings = []
-    for path, value, seen in (
-        (paths[0], best.unit, {memory.unit for memory in left}),
-        (paths[1], best.reserve, {memory.reserve for memory in left}),
+    for path, value, values_left in (
+        (paths[0], best.unit, {memory.unit for memory in layouts}),
+        (paths[1], best.reserve, {memory.reserve for memory in layouts}),
     ):
-        rivals = tuple(sorted(seen - {value}))
+        rivals = tuple(sorted(values_left - {value}))
         findings.append(
             assumed(path, value, f"{because} leave others", rivals[:16])
             if rivals
             else determined(path, value, because)
         )
-    sizes = found.notes["sizes"] = sorted({memory.size for memory in left})
+    sizes = known.notes["sizes"] = sorted({memory.size for memory in layouts})
     if len(sizes) == 1:
-        found.set_remaining(map(_values, left))
+        known.set_remaining(map(_values, layouts))
     else:
-        found.partial.add(CONFIGURATIONS)  # only the largest one is known in part
-        if len(left) <= found.most_at_once:
-            found.set_remaining({**_values(m), CONFIGURATIONS: (m.size,)} for m in left)
+        known.partial.add(CONFIGURATIONS)  # only the largest one is known in part
+        if len(layouts) <= known.most_at_once:
+            known.set_remaining({**_values(m), CONFIGURATIONS: (m.size,)} for m in layouts)
         # Predictions depend on all three values together.
         because = f"with it, an SM has {sizes[0]} to {sizes[-1]} bytes"
         findings = [assumed(f.path, f.value, because, f.rivals) for f in findings]
@@ -197,19 +200,23 @@ def read(left: list[Memory], single: int, found: Found) -> list[Finding]:
         assumed(
             paths[2],
             (best.size,),
-            f"{because} show that {', '.join(map(str, found.notes['sizes'][:4]))} is the largest; "
+            f"{because} show that {', '.join(map(str, known.notes['sizes'][:4]))} is the largest; "
             "smaller ones have not been asked for",
         )
     )
-    files = found.notes["files"]
-    by_warps = not files or any(each.holds(16) <= single for each in files)
-    by_memory = any(memory.reserve and memory.size // memory.reserve <= single for memory in left)
+    files = known.notes["files"]
+    by_warps = not files or any(candidate.holds(16) <= single for candidate in files)
+    by_memory = any(
+        memory.reserve and memory.size // memory.reserve <= single for memory in layouts
+    )
     if by_warps or by_memory:
-        what = "warps" if by_warps else "shared memory"
-        found.irrelevant.add("blocks_per_sm")  # more than those would change nothing
+        resource = "warps" if by_warps else "shared memory"
+        known.irrelevant.add("blocks_per_sm")  # more than those would change nothing
         return [
             *findings,
-            assumed(slots, single, f"an SM holds {single} small blocks; {what} may allow no more"),
+            assumed(
+                slots, single, f"an SM holds {single} small blocks; {resource} may allow no more"
+            ),
         ]
     return [
         *findings,

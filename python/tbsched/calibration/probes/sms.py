@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from tbsched.calibration.asking.lab import MOST_PER_SM, Lab, small
-from tbsched.calibration.finding import Finding, Found, assumed, determined
+from tbsched.calibration.finding import Finding, KnownValues, assumed, determined
 from tbsched.program.sequence import Sequence
 
 _FIRST_GUESS = 256  # doubled until some blocks find no room
 
 
-def ask(lab: Lab, found: Found) -> list[Finding]:
+def ask(lab: Lab, known: KnownValues) -> list[Finding]:
     """Launches more and more small blocks until some wait, to count the SMs."""
     blocks = _FIRST_GUESS * MOST_PER_SM
     while True:
@@ -22,20 +22,20 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
         blocks *= 2
     finding = read(np.unique(smid[smid >= 0]), trace.device.sms)
     lab.sms = finding.value
-    found.notes["title"] = trace.device.name
-    found.notes["details"] = trace.device.details
+    known.notes["title"] = trace.device.name
+    known.notes["details"] = trace.device.details
     return [finding]
 
 
-def read(seen: np.ndarray, queried: int) -> Finding:
+def read(sms_seen: np.ndarray, queried: int) -> Finding:
     """Returns the finding from the SMs that had blocks while other blocks waited."""
-    path, sms = "topology.sms", len(seen)
-    if sms == queried and int(seen[-1]) == sms - 1:
+    path, sms = "topology.sms", len(sms_seen)
+    if sms == queried and int(sms_seen[-1]) == sms - 1:
         return determined(
             path, sms, f"a launch larger than the GPU had blocks on each of 0..{sms - 1}"
         )
     return assumed(
         path,
-        int(seen[-1]) + 1,
+        int(sms_seen[-1]) + 1,
         f"a launch larger than the GPU had blocks on {sms} SMs; the driver says {queried}",
     )

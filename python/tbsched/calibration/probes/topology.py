@@ -13,7 +13,7 @@ import numpy as np
 from tbsched.calibration.asking.elimination import explains
 from tbsched.calibration.asking.lab import Lab, small
 from tbsched.calibration.draft import draft, with_values
-from tbsched.calibration.finding import NO_RULE, Finding, Found, Values, assumed, determined
+from tbsched.calibration.finding import NO_RULE, Finding, KnownValues, Values, assumed, determined
 from tbsched.calibration.probes.limits import MOST_CLUSTER
 from tbsched.calibration.probes.preference import whole_sm
 from tbsched.program.sequence import Event, Launch, Sequence
@@ -23,35 +23,35 @@ _TPC, _GPCS = "topology.sms_per_tpc", "topology.gpcs"
 _SLOTS = "limits.cluster_blocks_per_sm"
 _WAVES = 3
 _SIZES_OF_TPCS = (2, 1, 3, 4)
-_MOST_LONE = 10  # TPCs that are each alone in a GPC or in none; more are not all combined
+_MAX_LONE = 10  # TPCs that are each alone in a GPC or in none; more are not all combined
 # Random sequences per round, rounds without newly joined SMs that end the search, most rounds.
-_AT_ONCE, _IDLE, _MOST_ROUNDS = 8, 2, 12
+_AT_ONCE, _IDLE, _MAX_ROUNDS = 8, 2, 12
 _ORDERS = 12  # sequences that show the order in which GPCs take turns
 _Rows = tuple[tuple[int, ...], ...]
 
 
-def ask(lab: Lab, found: Found) -> list[Finding]:
+def ask(lab: Lab, known: KnownValues) -> list[Finding]:
     """Runs clusters of each size on idle and partly full GPUs, and reads the map from their SMs."""
-    largest = found["max_cluster"]
+    largest = known["max_cluster"]
     if largest < 2:
         because = "this device has no clusters, which would show it"
-        found.irrelevant.add("gpcs")
+        known.irrelevant.add("gpcs")
         return [
             assumed(_TPC, 2, because),
             assumed(_GPCS, (), because),
             assumed(_SLOTS, 32, "this device has no clusters, and it does not matter"),
         ]
-    clusters = _seen(lab, found)
+    clusters = _clusters_seen(lab, known)
     possible = maps(clusters, lab.sms)
-    right = maps_in_turns(lab, found, clusters)
+    right = maps_in_turns(lab, known, clusters)
     findings = read(clusters, right) if right else _as_assumed(read(clusters, possible))
     if right:
-        found.set_remaining(right)
+        known.set_remaining(right)
     if right and largest < MOST_CLUSTER and min(largest_gpc(v, lab.sms) for v in right) > largest:
         because = "one more is refused, and a GPC has more SMs"
         findings.append(determined("limits.max_cluster", largest, because))
     (full,) = lab.run([Sequence([small(blocks=2 * 64 * lab.sms, cluster=2)])])
-    return [*findings, _slots(full, found)]
+    return [*findings, _slots(full, known)]
 
 
 def largest_gpc(values: Values, sms: int) -> int:
@@ -60,10 +60,10 @@ def largest_gpc(values: Values, sms: int) -> int:
     return max((sum(sm // size in row for sm in range(sms)) for row in values["gpcs"]), default=0)
 
 
-def _seen(lab: Lab, found: Found) -> list[tuple[int, ...]]:
+def _clusters_seen(lab: Lab, known: KnownValues) -> list[tuple[int, ...]]:
     """Returns the sets of SMs that clusters had, on idle and partly full GPUs."""
-    sizes = found.notes["clusters"]
-    single, whole = small(), whole_sm(found)
+    sizes = known.notes["clusters"]
+    single, whole_block = small(), whole_sm(known)
     count: Counter[tuple[int, ...]] = Counter()
 
     def seen_twice(sequences: list[Sequence]) -> list[tuple[int, ...]]:
@@ -82,21 +82,21 @@ def _seen(lab: Lab, found: Found) -> list[tuple[int, ...]]:
     # As fewer and fewer SMs are free, each SM is once among the last two of its GPC.
     clusters = seen_twice(
         [
-            _clusters_after_blocks(whole, 2, lab.sms, whole, blocks_before)
+            _clusters_after_blocks(whole_block, 2, lab.sms, whole_block, blocks_before)
             for blocks_before in range(lab.sms - 1)
         ]
     )
     rng = np.random.default_rng(6)
     groups, idle = len(joined(clusters)), 0
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         if idle == _IDLE:
             break
         drawn = [
             _clusters_after_blocks(
-                whole if rng.random() < 0.5 else single,
+                whole_block if rng.random() < 0.5 else single,
                 int(rng.choice(sizes)),
                 lab.sms,
-                whole,
+                whole_block,
                 int(rng.integers(lab.sms)),
             )
             for _ in range(_AT_ONCE)
@@ -108,10 +108,10 @@ def _seen(lab: Lab, found: Found) -> list[tuple[int, ...]]:
 
 
 def _clusters_after_blocks(
-    launch: Launch, size: int, sms: int, other: Launch, blocks_before: int
+    launch: Launch, size: int, sms: int, block: Launch, blocks_before: int
 ) -> Sequence:
     """Returns single blocks, followed by more clusters of a size than the GPU holds."""
-    events: list[Event] = [replace(other, blocks=blocks_before)] if blocks_before else []
+    events: list[Event] = [replace(block, blocks=blocks_before)] if blocks_before else []
     blocks = max(_WAVES * sms // size, 1) * size
     return Sequence([*events, replace(launch, blocks=blocks, cluster=size)])
 
@@ -123,19 +123,19 @@ def together(trace: Trace) -> list[tuple[int, ...]]:
     return [tuple(sorted(set(row.tolist()))) for row in rows if (row >= 0).all()]
 
 
-def maps_in_turns(lab: Lab, found: Found, clusters: ListOf[tuple[int, ...]]) -> list[Values]:
+def maps_in_turns(lab: Lab, known: KnownValues, clusters: ListOf[tuple[int, ...]]) -> list[Values]:
     """Returns the maps that agree with the clusters and with the order of single blocks.
 
     Each block has an SM of its own. The only policy that places clusters is taken for granted.
     GPCs are then in the order of their turns.
     """
     rng = np.random.default_rng(8)
-    sequences = [Sequence([whole_sm(found, lab.sms)])]
+    sequences = [Sequence([whole_sm(known, lab.sms)])]
     for _ in range(_ORDERS):
         blocks = [int(rng.integers(1, lab.sms + 1)) for _ in range(2)]
-        sequences.append(Sequence([whole_sm(found, count) for count in blocks]))
+        sequences.append(Sequence([whole_sm(known, count) for count in blocks]))
     runs = lab.runs(sequences)
-    spec = with_values(draft(found), policy="hopper")
+    spec = with_values(draft(known), policy="hopper")
     turned: list[Values] = [
         {**values, "gpcs": in_turn(values["gpcs"], values["sms_per_tpc"], runs[0][0])}
         for values in maps(clusters, lab.sms)
@@ -147,13 +147,15 @@ def in_turn(
     gpcs: tuple[tuple[int, ...], ...], size: int, order: Trace
 ) -> tuple[tuple[int, ...], ...]:
     """Returns the GPCs in the order in which they took the blocks of a launch, from TPC 0's on."""
-    gpc_of = {tpc: number for number, row in enumerate(gpcs) for tpc in row}
-    seen = list(dict.fromkeys(gpc_of.get(sm // size, -1) for sm in order[0].smid.tolist()))
-    turns = [number for number in seen if number >= 0]
+    gpc_by_tpc = {tpc: gpc for gpc, row in enumerate(gpcs) for tpc in row}
+    gpcs_in_order = list(
+        dict.fromkeys(gpc_by_tpc.get(sm // size, -1) for sm in order[0].smid.tolist())
+    )
+    turns = [gpc for gpc in gpcs_in_order if gpc >= 0]
     if sorted(turns) != list(range(len(gpcs))):
         return gpcs
     first = turns.index(0) if turns else 0
-    return tuple(gpcs[number] for number in turns[first:] + turns[:first])
+    return tuple(gpcs[gpc] for gpc in turns[first:] + turns[:first])
 
 
 def maps(clusters: ListOf[tuple[int, ...]], sms: int) -> list[Values]:
@@ -179,12 +181,12 @@ def _maps(clusters: Iterable[tuple[int, ...]], size: int, sms: int) -> list[_Row
     if len(inside) != len(set(inside)):
         return []
     lone = sorted(set(range(-(-sms // size))) - set(inside))
-    if len(lone) > _MOST_LONE:
+    if len(lone) > _MAX_LONE:
         alone: list[tuple[int, ...]] = [(), tuple(lone)]
     else:
-        alone = [some for count in range(len(lone) + 1) for some in combinations(lone, count)]
+        alone = [chosen for count in range(len(lone) + 1) for chosen in combinations(lone, count)]
     # The GPC of the first TPC comes first, which is a convention.
-    return [tuple(sorted([*rows, *((tpc,) for tpc in some)])) for some in alone]
+    return [tuple(sorted([*rows, *((tpc,) for tpc in chosen)])) for chosen in alone]
 
 
 def read(clusters: ListOf[tuple[int, ...]], possible: ListOf[Values]) -> list[Finding]:
@@ -196,11 +198,11 @@ def read(clusters: ListOf[tuple[int, ...]], possible: ListOf[Values]) -> list[Fi
     because = f"{count} clusters kept to these SMs"
     findings = []
     for path in (_TPC, _GPCS):
-        seen = list(dict.fromkeys(values[path.rpartition(".")[2]] for values in possible))
+        values_left = list(dict.fromkeys(values[path.rpartition(".")[2]] for values in possible))
         findings.append(
-            assumed(path, seen[0], because, tuple(seen[1:]))
-            if len(seen) > 1
-            else determined(path, seen[0], because)
+            assumed(path, values_left[0], because, tuple(values_left[1:]))
+            if len(values_left) > 1
+            else determined(path, values_left[0], because)
         )
     return findings
 
@@ -212,18 +214,24 @@ def _as_assumed(findings: list[Finding]) -> list[Finding]:
 
 def joined(groups: Iterable[Iterable[int]]) -> list[set[int]]:
     """Merges groups that share a member, directly or through others."""
-    found: list[set[int]] = []
+    groups_joined: list[set[int]] = []
     for group in {frozenset(group) for group in groups}:
-        apart = [other for other in found if other.isdisjoint(group)]
-        shared = [other for other in found if not other.isdisjoint(group)]
-        found = [*apart, set(group).union(*shared)]
-    return found
+        apart = [joined_group for joined_group in groups_joined if joined_group.isdisjoint(group)]
+        shared = [
+            joined_group for joined_group in groups_joined if not joined_group.isdisjoint(group)
+        ]
+        groups_joined = [*apart, set(group).union(*shared)]
+    return groups_joined
 
 
-def _slots(full: Trace, found: Found) -> Finding:
+def _slots(full: Trace, known: KnownValues) -> Finding:
     """Returns the finding for cluster slots, from clusters of 2 that fill the GPU."""
-    held = full[0].occupancy(full.device.sms)
-    most = int(held.max())
-    if most < found["blocks_per_sm"] and most < found.notes["single"]:
-        return determined(_SLOTS, most, f"SMs held {most} small blocks in clusters, more waited")
-    return assumed(_SLOTS, max(most, 32), f"SMs held {most} small blocks in clusters, as alone")
+    blocks_per_sm = full[0].occupancy(full.device.sms)
+    max_blocks = int(blocks_per_sm.max())
+    if max_blocks < known["blocks_per_sm"] and max_blocks < known.notes["single"]:
+        return determined(
+            _SLOTS, max_blocks, f"SMs held {max_blocks} small blocks in clusters, more waited"
+        )
+    return assumed(
+        _SLOTS, max(max_blocks, 32), f"SMs held {max_blocks} small blocks in clusters, as alone"
+    )

@@ -10,7 +10,7 @@ from tbsched.calibration.asking import whole_gpu
 from tbsched.calibration.asking.choices import Choices, by_elimination
 from tbsched.calibration.asking.lab import Lab, small
 from tbsched.calibration.draft import draft
-from tbsched.calibration.finding import Finding, Found
+from tbsched.calibration.finding import Finding, KnownValues
 from tbsched.calibration.probes.clusters import CHOICES
 from tbsched.calibration.probes.preference import whole_sm
 from tbsched.prediction.predict import launch_orders
@@ -21,7 +21,7 @@ from tbsched.program.sequence import Launch, Sequence
 _MOST_LEVELS, _DRAWN_LEVELS, _SURE_LEVELS = 64, 6, 2
 
 
-def ask(lab: Lab, found: Found) -> list[Finding]:
+def ask(lab: Lab, known: KnownValues) -> list[Finding]:
     """Eliminates launch orders by launches of several priorities on a nearly full GPU."""
     # Recorded runtimes refuse priorities; models and tb.observe clamp them, as CUDA does.
     levels = lab.largest(
@@ -29,19 +29,19 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
         1,
         _MOST_LEVELS,
     )
-    found.notes["levels"] = levels if levels < _MOST_LEVELS else None
+    known.notes["levels"] = levels if levels < _MOST_LEVELS else None
     levels = min(levels, _DRAWN_LEVELS) if levels < _MOST_LEVELS else _SURE_LEVELS
-    spec = draft(found)
+    spec = draft(known)
     choices: Choices = {
         "launch_order": tuple(row.name for row in launch_orders()),
     }
 
     # Clusters that wait do not let others have the TPCs that are in no GPC.
-    whole = whole_sm(found)
-    waiting = [whole, small(2)]
-    if spec.policy == "hopper" and not found.unknown(CHOICES):
-        found.premises += tuple(CHOICES)
-        waiting += [replace(whole, blocks=n, cluster=n) for n in found.notes["clusters"][:3]]
+    whole_launch = whole_sm(known)
+    waiting = [whole_launch, small(2)]
+    if spec.policy == "hopper" and not known.unknown(CHOICES):
+        known.premises += tuple(CHOICES)
+        waiting += [replace(whole_launch, blocks=n, cluster=n) for n in known.notes["clusters"][:3]]
 
     def drawn(rng: np.random.Generator) -> Sequence:
         """Returns a random sequence in which several launches wait for a full GPU."""
@@ -50,9 +50,9 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
             replace(_drawn(rng, waiting), priority=-int(rng.integers(levels)))
             for _ in range(int(rng.integers(2, 5)))
         ]
-        return Sequence([whole_sm(found, max(lab.sms - free, 1)), *waits])
+        return Sequence([whole_sm(known, max(lab.sms - free, 1)), *waits])
 
-    return by_elimination(lab, found, spec, choices, drawn, whole_gpu.VIEW_OF_WAITS, seed=5)
+    return by_elimination(lab, known, spec, choices, drawn, whole_gpu.VIEW_OF_WAITS, seed=5)
 
 
 def _drawn(rng: np.random.Generator, launches: list[Launch]) -> Launch:

@@ -16,7 +16,7 @@ from tbsched.calibration.asking.times import (
     observed,
     started,
 )
-from tbsched.calibration.finding import Finding, Found
+from tbsched.calibration.finding import Finding, KnownValues
 from tbsched.calibration.probes.streams.grids import lasting
 from tbsched.calibration.probes.streams.latencies import (
     LONG,
@@ -32,18 +32,20 @@ from tbsched.traces.trace import Trace
 _CALLS = 64  # the first half is a warm-up and not measured
 
 
-def ask(lab: Lab, found: Found) -> list[Finding]:
+def ask(lab: Lab, known: KnownValues) -> list[Finding]:
     """Runs a chain of launches, after each of which the host waits twice."""
     wait = Synchronize(stream=0)
     chain = Sequence([lasting(LONG), wait, wait] * _CALLS)
     traces = observed(lab, chain)
     idle = measured(traces, _idle, SLACK_NS)
-    back = measured(traces, _from_call, SLACK_NS)
-    ends: Quantity = found.notes["ends"]
-    known = found["completion_latency_ns"]
-    findings = read(ends, idle, back, known)
-    found.notes["others"] = [with_slower_host_writes(known, launch_latency_ns=findings[1].value)]
-    return checked(findings, found, [idle, back], lab)
+    from_call = measured(traces, _from_call, SLACK_NS)
+    ends: Quantity = known.notes["ends"]
+    completion_ns = known["completion_latency_ns"]
+    findings = read(ends, idle, from_call, completion_ns)
+    known.notes["others"] = [
+        with_slower_host_writes(completion_ns, launch_latency_ns=findings[1].value)
+    ]
+    return checked(findings, known, [idle, from_call], lab)
 
 
 def _idle(trace: Trace) -> Numbers:
@@ -61,20 +63,23 @@ def _from_call(trace: Trace) -> Numbers:
     ]
 
 
-def read(ends: Quantity, idle: Quantity, back: Quantity, completion: int) -> list[Finding]:
+def read(ends: Quantity, idle: Quantity, from_call: Quantity, completion: int) -> list[Finding]:
     """Returns findings from calls that wait for nothing, and from launches called after an end.
 
     Args:
         ends: from the end of a launch to the next one of its stream.
         idle: how long a call takes that waits for nothing.
-        back: from the end of a launch to the next one, which the host calls after it.
+        from_call: from the end of a launch to the next one, which the host calls after it.
         completion: the part of ``ends``, in nanoseconds, that may include the host.
     """
     return [
         finding_of("synchronize_ns", [idle], [], "of a call that waits for nothing"),
         unsure(
             finding_of(
-                "launch_latency_ns", [back], [ends, idle], "from a call to the start of its launch"
+                "launch_latency_ns",
+                [from_call],
+                [ends, idle],
+                "from a call to the start of its launch",
             ),
             completion,
         ),

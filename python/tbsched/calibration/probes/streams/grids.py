@@ -7,7 +7,7 @@ from dataclasses import replace
 from tbsched.calibration.asking.lab import Lab, small
 from tbsched.calibration.asking.times import Quantity, at_once, measured, observed
 from tbsched.calibration.draft import draft
-from tbsched.calibration.finding import Finding, Found, assumed, determined
+from tbsched.calibration.finding import Finding, KnownValues, assumed, determined
 from tbsched.program.sequence import Launch, Sequence
 
 _PATH = "scheduler.resident_grids"
@@ -15,19 +15,19 @@ _FIRST, _MOST = 192, 4096
 _ISSUED = 1e-4  # seconds, in which a launch is surely called
 
 
-def ask(lab: Lab, found: Found) -> list[Finding]:
+def ask(lab: Lab, known: KnownValues) -> list[Finding]:
     """Runs more and more launches, until some start only after the first has ended."""
-    room = lab.sms * found.notes["single"]
+    room = lab.sms * known.notes["single"]
     launches = min(_FIRST, room + 1)
     while True:
         alone = lasting(_ISSUED * launches)
         sequence = Sequence(replace(alone, stream=stream) for stream in range(launches))
-        seen = measured(observed(lab, sequence), at_once)
-        if seen.value < launches or launches > min(room, _MOST):
+        started_at_once = measured(observed(lab, sequence), at_once)
+        if started_at_once.value < launches or launches > min(room, _MOST):
             break
         launches = min(4 * launches, room + 1)
-    lab.quantities.append(seen)
-    return [read(seen, room, draft(found).resident_grids)]
+    lab.quantities.append(started_at_once)
+    return [read(started_at_once, room, draft(known).resident_grids)]
 
 
 def lasting(seconds: float, blocks: int = 1) -> Launch:
@@ -35,9 +35,11 @@ def lasting(seconds: float, blocks: int = 1) -> Launch:
     return replace(small(blocks=blocks), stream=0, duration=seconds)
 
 
-def read(seen: Quantity, room: int, default: int) -> Finding:
+def read(started_at_once: Quantity, room: int, default: int) -> Finding:
     """Returns the finding from how many launches ran at once, and how many blocks the SMs hold."""
-    count = round(seen.value)
-    if count < room and seen.within == 0:
-        return determined(_PATH, count, f"so many of {len(seen.sequence)} launches ran at once")
+    count = round(started_at_once.value)
+    if count < room and started_at_once.within == 0:
+        return determined(
+            _PATH, count, f"so many of {len(started_at_once.sequence)} launches ran at once"
+        )
     return assumed(_PATH, max(default, count), f"{count} ran at once; the SMs hold {room} blocks")

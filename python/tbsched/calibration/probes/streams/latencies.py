@@ -24,7 +24,7 @@ from tbsched.calibration.asking.times import (
     started,
 )
 from tbsched.calibration.draft import draft, with_values
-from tbsched.calibration.finding import ASSUMED, Finding, Found, Values, assumed, determined
+from tbsched.calibration.finding import ASSUMED, Finding, KnownValues, Values, assumed, determined
 from tbsched.calibration.probes.preference import whole_sm
 from tbsched.calibration.probes.streams.grids import lasting
 from tbsched.program.sequence import Event, RecordEvent, Sequence, Synchronize, WaitEvent
@@ -37,25 +37,25 @@ SLACK_NS, SLACK_SHARE = 100.0, 0.1
 _WRITES, _SLOW_NS = "scheduler.host_write_ns", 500.0
 
 
-def ask(lab: Lab, found: Found) -> list[Finding]:
+def ask(lab: Lab, known: KnownValues) -> list[Finding]:
     """Runs pairs of launches whose second one waits for room, for its stream, or for an event."""
-    one = lasting(LONG)
-    full = replace(whole_sm(found, lab.sms), stream=0, duration=LONG)
+    kernel = lasting(LONG)
+    full = replace(whole_sm(known, lab.sms), stream=0, duration=LONG)
     exits = _measured(lab, _pairs([full, replace(full, stream=1)]), _between_blocks)
-    ends = _measured(lab, _pairs([one, one]), _between)
-    waits: list[Event] = [one, RecordEvent(0, 0), WaitEvent(0, 1), replace(one, stream=1)]
+    ends = _measured(lab, _pairs([kernel, kernel]), _between)
+    waits: list[Event] = [kernel, RecordEvent(0, 0), WaitEvent(0, 1), replace(kernel, stream=1)]
     events = _measured(lab, _pairs(waits), _between)
-    found.notes["ends"] = ends
-    found.notes["others"] = [with_slower_host_writes(ends.value - exits.value)]
-    return checked(read(exits, ends, events), found, [exits, ends, events], lab)
+    known.notes["ends"] = ends
+    known.notes["others"] = [with_slower_host_writes(ends.value - exits.value)]
+    return checked(read(exits, ends, events), known, [exits, ends, events], lab)
 
 
 def _pairs(events: ListOf[Event]) -> Sequence:
     return Sequence([*events, Synchronize()] * _PAIRS)
 
 
-def _measured(lab: Lab, sequence: Sequence, of: Callable[[Trace], Numbers]) -> Quantity:
-    return measured(observed(lab, sequence), of, SLACK_NS)
+def _measured(lab: Lab, sequence: Sequence, samples_of: Callable[[Trace], Numbers]) -> Quantity:
+    return measured(observed(lab, sequence), samples_of, SLACK_NS)
 
 
 def _between(trace: Trace) -> Numbers:
@@ -88,8 +88,8 @@ def read(exits: Quantity, ends: Quantity, events: Quantity) -> list[Finding]:
 
 def finding_of(name: str, plus: ListOf[Quantity], less: ListOf[Quantity], words: str) -> Finding:
     """Returns sum of medians ``plus`` minus that of ``less``; determined if known well enough."""
-    value = sum(each.value for each in plus) - sum(each.value for each in less)
-    within = sum(each.within**2 for each in (*plus, *less)) ** 0.5
+    value = sum(quantity.value for quantity in plus) - sum(quantity.value for quantity in less)
+    within = sum(quantity.within**2 for quantity in (*plus, *less)) ** 0.5
     because = f"the median time {words}, to {max(within, 1):.0f} ns"
     path, rounded = f"scheduler.{name}", max(round(value), 0)
     if within <= max(SLACK_NS, SLACK_SHARE * value) and value > -SLACK_NS:
@@ -116,13 +116,13 @@ def with_slower_host_writes(sum_ns: float, **launch_latency_ns: int) -> Values:
 
 
 def checked(
-    findings: list[Finding], found: Found, quantities: ListOf[Quantity], lab: Lab
+    findings: list[Finding], known: KnownValues, quantities: ListOf[Quantity], lab: Lab
 ) -> list[Finding]:
     """Makes findings assumptions unless a device with these values shows the measured times."""
     lab.quantities += quantities
     values = {finding.name: finding.value for finding in findings}
-    spec = with_values(draft(found), **values)
-    if all(each.explained_by(spec) for each in quantities):
+    spec = with_values(draft(known), **values)
+    if all(quantity.explained_by(spec) for quantity in quantities):
         return findings
     because = "; but a device with these latencies shows other times"
-    return [assumed(each.path, each.value, each.because + because) for each in findings]
+    return [assumed(f.path, f.value, f.because + because) for f in findings]

@@ -7,27 +7,27 @@ from dataclasses import replace
 
 from tbsched.calibration.asking.lab import Lab, small
 from tbsched.calibration.draft import draft, with_values
-from tbsched.calibration.finding import Finding, Found, assumed, determined
+from tbsched.calibration.finding import Finding, KnownValues, assumed, determined
 from tbsched.calibration.probes.preference import whole_sm
 from tbsched.prediction.predict import predict_many
 from tbsched.program.sequence import Sequence
 from tbsched.traces.trace import Trace
 
 _PATH = "scheduler.priority_levels"
-_MOST_LEVELS = 8  # levels that are looked for where the oracle refuses no priority
+_MAX_LEVELS = 8  # levels that are looked for where the oracle refuses no priority
 
 
-def ask(lab: Lab, found: Found) -> list[Finding]:
+def ask(lab: Lab, known: KnownValues) -> list[Finding]:
     """Issues a small launch, as urgent or more so, behind one that waits for a whole SM.
 
     It enters if it is more urgent than the launch that waits. Where the oracle refuses no priority,
     as CUDA clamps them, those that make no difference are the same.
     """
-    levels = found.notes["levels"]
+    levels = known.notes["levels"]
     if levels is None:
-        return [_clamped(lab, found)]
-    spec = draft(found)
-    full, waits = whole_sm(found, lab.sms), whole_sm(found)
+        return [_clamped(lab, known)]
+    spec = draft(known)
+    full, waits = whole_sm(known, lab.sms), whole_sm(known)
     sequences = [
         Sequence([full, replace(waits, priority=-level), replace(small(), priority=-urgent)])
         for level in range(levels)
@@ -53,25 +53,27 @@ def read(levels: int, observed: ListOf[bool], predicted: ListOf[bool]) -> Findin
     return assumed(_PATH, levels, because, tuple(range(levels - 1, 0, -1)))
 
 
-def _clamped(lab: Lab, found: Found) -> Finding:
+def _clamped(lab: Lab, known: KnownValues) -> Finding:
     """Finds at which level the GPU clamps priorities."""
-    spec = draft(found)
-    full, waits = whole_sm(found, lab.sms), whole_sm(found)
+    spec = draft(known)
+    full, waits = whole_sm(known, lab.sms), whole_sm(known)
     sequences = [
         Sequence([full, replace(waits, priority=-level), replace(small(), priority=-level - 1)])
-        for level in range(_MOST_LEVELS)
+        for level in range(_MAX_LEVELS)
     ]
     observed = list(map(_entered, lab.run(sequences)))
-    left = [
+    fitting = [
         levels
-        for levels in range(1, _MOST_LEVELS + 1)
+        for levels in range(1, _MAX_LEVELS + 1)
         if list(map(_entered, predict_many(sequences, with_values(spec, priority_levels=levels))))
         == observed
     ]
-    if len(left) == 1 and left[0] < _MOST_LEVELS:
-        return determined(_PATH, left[0], f"priority {-left[0]} is as urgent as {1 - left[0]}")
-    because = "no number of levels explains which launches entered" if not left else (
-        "priorities made no difference" if len(left) > 1 else f"{_MOST_LEVELS} levels differ"
+    if len(fitting) == 1 and fitting[0] < _MAX_LEVELS:
+        return determined(
+            _PATH, fitting[0], f"priority {-fitting[0]} is as urgent as {1 - fitting[0]}"
+        )
+    because = "no number of levels explains which launches entered" if not fitting else (
+        "priorities made no difference" if len(fitting) > 1 else f"{_MAX_LEVELS} levels differ"
     )  # fmt: skip
-    rivals = tuple(levels for levels in left if levels != spec.priority_levels)
+    rivals = tuple(levels for levels in fitting if levels != spec.priority_levels)
     return assumed(_PATH, spec.priority_levels, because, rivals)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from tbsched.calibration.asking.lab import Lab
 from tbsched.calibration.asking.times import Numbers, Quantity, measured, observed, while_first
 from tbsched.calibration.draft import draft
-from tbsched.calibration.finding import DOCUMENTED, Finding, Found, assumed, determined
+from tbsched.calibration.finding import DOCUMENTED, Finding, KnownValues, assumed, determined
 from tbsched.calibration.probes.streams.grids import lasting
 from tbsched.program.sequence import Event, RecordEvent, Sequence, WaitEvent
 from tbsched.traces.trace import Trace
@@ -23,25 +23,25 @@ _ISSUED = 2e-4  # seconds that two calls surely do not exceed
 _SHORT = 1e-5
 
 
-def ask(lab: Lab, found: Found) -> list[Finding]:
+def ask(lab: Lab, known: KnownValues) -> list[Finding]:
     """Runs two launches in each of more and more streams."""
-    room = min(lab.sms * found.notes["single"], found["resident_grids"])
+    room = min(lab.sms * known.notes["single"], known["resident_grids"])
     streams = min(_FIRST, room + 1)
     while True:
         pair = lasting(_ISSUED * streams), lasting(_SHORT)
         sequence = Sequence(
             replace(launch, stream=stream) for stream in range(streams) for launch in pair
         )
-        seen = measured(observed(lab, sequence), _first_ones)
-        if seen.value < streams or streams > min(room, _MOST):
+        started_at_once = measured(observed(lab, sequence), _first_ones)
+        if started_at_once.value < streams or streams > min(room, _MOST):
             break
         streams = min(4 * streams, room + 1)
-    default = draft(found).hardware_queues
-    if round(seen.value) >= room > 1:
+    default = draft(known).hardware_queues
+    if round(started_at_once.value) >= room > 1:
         return [_count_by_waiting_launches(lab, default)]
-    finding = read(seen, room, default, found.notes["details"].get("max_connections"))
+    finding = read(started_at_once, room, default, known.notes["details"].get("max_connections"))
     if finding.kind != DOCUMENTED:
-        lab.quantities.append(seen)
+        lab.quantities.append(started_at_once)
     return [finding]
 
 
@@ -49,26 +49,26 @@ def _first_ones(trace: Trace) -> Numbers:
     return while_first(trace, range(0, len(trace), 2))
 
 
-def read(seen: Quantity, room: int, default: int, asked: object) -> Finding:
+def read(started_at_once: Quantity, room: int, default: int, max_connections: object) -> Finding:
     """Returns the finding from how many streams ran at once.
 
     Args:
-        seen: how many streams ran at once.
+        started_at_once: how many streams ran at once.
         room: most launches that can run at once, by room and by resident grids.
         default: number of queues if a process sets no other.
-        asked: CUDA_DEVICE_MAX_CONNECTIONS of the process; None if unknown.
+        max_connections: CUDA_DEVICE_MAX_CONNECTIONS of the process; None if unknown.
     """
-    count = round(seen.value)
-    streams = len(seen.sequence) // 2
-    if count >= room or seen.within > 0:
+    count = round(started_at_once.value)
+    streams = len(started_at_once.sequence) // 2
+    if count >= room or started_at_once.within > 0:
         because = f"{count} of {streams} streams ran at once; no more than {room} launches can"
         return assumed(_PATH, max(default, count), because)
     because = f"{count} of {streams} streams ran at once, whose second launches waited"
-    return _counted(count, because, default, asked)
+    return _counted(count, because, default, max_connections)
 
 
-def _counted(count: int, because: str, default: int, asked: object) -> Finding:
-    if count == asked:
+def _counted(count: int, because: str, default: int, max_connections: object) -> Finding:
+    if count == max_connections:
         because += ", as CUDA_DEVICE_MAX_CONNECTIONS says there; this is its default"
         return Finding(_PATH, default, DOCUMENTED, because)
     return determined(_PATH, count, because)
