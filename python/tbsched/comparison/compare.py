@@ -134,10 +134,10 @@ class Diff(Shown):
             True
         """
         integer("warp_slots_agree", "processing_blocks", processing_blocks, 1, 1024)
-        found = [_slots(p, q) for p, q in zip(self.a, self.b, strict=True)]
+        agreements = [_slots(p, q) for p, q in zip(self.a, self.b, strict=True)]
         if not self.exact:
             return False
-        sm, a, b = np.concatenate([np.empty((3, 0), np.int32), *found], axis=1)
+        sm, a, b = np.concatenate([np.empty((3, 0), np.int32), *agreements], axis=1)
         turned = np.unique([sm, (b - a) % processing_blocks], axis=1)
         same_index = np.array_equal(a // processing_blocks, b // processing_blocks)
         return same_index and len(np.unique(sm)) == turned.shape[1]
@@ -146,24 +146,24 @@ class Diff(Shown):
     def first_divergence(self) -> Divergence | None:
         """Returns the first difference in occupancy, else the first of all; None if all agree."""
         for level in LEVELS:
-            for number, launch in enumerate(self.launches):
+            for index, launch in enumerate(self.launches):
                 if not getattr(launch, level):
-                    return self._divergence(number, level)
+                    return self._divergence(index, level)
         return None
 
-    def _divergence(self, number: int, level: str) -> Divergence:
+    def _divergence(self, launch: int, level: str) -> Divergence:
         """Returns where and how a launch differs at a level."""
-        a, b = self.a[number], self.b[number]
+        a, b = self.a[launch], self.b[launch]
         a_blocks, b_blocks = (p.occupancy(self.a.device.sms) for p in (a, b))
         source = self.a.capacities or self.b.capacities
         return Divergence(
-            launch=number,
+            launch=launch,
             level=level,
             blocks=np.flatnonzero(a.smid != b.smid),
             sms=np.flatnonzero(a_blocks != b_blocks),
             a_blocks=a_blocks,
             b_blocks=b_blocks,
-            capacity=None if source is None else source()[number],
+            capacity=None if source is None else source()[launch],
         )
 
 

@@ -21,11 +21,11 @@ def library() -> Path:
     Raises:
         ImportError: the package was built without it.
     """
-    beside = util.find_spec("tbsched._launcher")  # built with it
-    if beside is not None and beside.origin is not None:
-        place = Path(beside.origin).with_name(_LIBRARY)
-        if place.exists():
-            return place
+    launcher_spec = util.find_spec("tbsched._launcher")  # built with it
+    if launcher_spec is not None and launcher_spec.origin is not None:
+        path = Path(launcher_spec.origin).with_name(_LIBRARY)
+        if path.exists():
+            return path
     raise ImportError(
         "capture: this tbsched was built without CUPTI's headers; install a CUDA toolkit with "
         "nvcc and CUPTI (cupti.h), then install tbsched again from its sources"
@@ -39,15 +39,15 @@ def injected(environment: Mapping[str, str], output: Path) -> dict[str, str]:
         ImportError: as :func:`library`.
         ValueError: another tool is injected already.
     """
-    own = str(library())
-    other = environment.get("CUDA_INJECTION64_PATH", own)
-    if other != own:
+    library_path = str(library())
+    injected_path = environment.get("CUDA_INJECTION64_PATH", library_path)
+    if injected_path != library_path:
         raise ValueError(
-            f"CUDA_INJECTION64_PATH: {other} is injected already, and the driver takes one "
+            f"CUDA_INJECTION64_PATH: {injected_path} is injected already, and the driver takes one "
             "library only; run without it"
         )
-    place = os.fspath(output.absolute())
-    return {**environment, "CUDA_INJECTION64_PATH": own, "TBSCHED_CAPTURE": place}
+    output_path = os.fspath(output.absolute())
+    return {**environment, "CUDA_INJECTION64_PATH": library_path, "TBSCHED_CAPTURE": output_path}
 
 
 def start(output: Path) -> Path:

@@ -48,9 +48,9 @@ def launch_of(
     Example:
         >>> tb.launch_of(("gemm.cubin", "gemm"), grid=(64, 2), block=256)  # doctest: +SKIP
     """
-    usage = next((each for each in LIBRARIES if each.takes(kernel)), None)
+    usage = next((library for library in LIBRARIES if library.takes(kernel)), None)
     if usage is None:
-        known = "; ".join(each.name for each in LIBRARIES)
+        known = "; ".join(library.name for library in LIBRARIES)
         raise TypeError(f"kernel: {shown(kernel)} is of none that are known: {known}")
     used = usage.usage(kernel)
     if block is None:
@@ -63,7 +63,7 @@ def launch_of(
             f"got {shown(block)}; leave it out"
         )
     dynamic = integer("launch_of", "shared_memory", shared_memory, 0, _MOST)
-    given = {
+    usage_fields = {
         "local_memory": used.local_memory,
         "carveout": used.carveout,
         "cluster": used.cluster,
@@ -75,7 +75,7 @@ def launch_of(
         _product("block", block),
         used.registers,
         used.static_shared_memory + used.dynamic_shared_memory + dynamic,
-        **given,
+        **usage_fields,
     )
 
 

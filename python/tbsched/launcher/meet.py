@@ -53,12 +53,12 @@ class Meeting(Shown):
             {}
         """
         counts: dict[int, int] = {}
-        for group, met in zip(self.groups, self.met, strict=True):
-            for number in () if met else group:
-                final = self.trace[number].final_smid
+        for group, has_met in zip(self.groups, self.met, strict=True):
+            for launch in () if has_met else group:
+                final = self.trace[launch].final_smid
                 assert final is not None
                 if (final < 0).any():
-                    counts[number] = int((final < 0).sum())
+                    counts[launch] = int((final < 0).sum())
         return counts
 
     def __bool__(self) -> bool:
@@ -126,9 +126,9 @@ def meet(
         group 0 has met: launch 0
     """
     asked = Asked(sequence, _groups(sequence, groups), _times(sequence, issue_times))
-    where = gpu if isinstance(gpu, Gpu) else opened(gpu)
-    found = where.run(asked, warp_slots=False, deadline=deadline, settle=_limit(limit))
-    return _meeting(asked.groups, *found)
+    open_gpu = gpu if isinstance(gpu, Gpu) else opened(gpu)
+    outcome = open_gpu.run(asked, warp_slots=False, deadline=deadline, settle=_limit(limit))
+    return _meeting(asked.groups, *outcome)
 
 
 def meet_many(
@@ -166,19 +166,23 @@ def meet_many(
         >>> [found.met for found in tb.meet_many(both)]  # doctest: +SKIP
         [(False,), (True,)]
     """
-    where = gpu if isinstance(gpu, Gpu) else opened(gpu)
-    asked = (
-        Asked(seq, _groups(seq, given), _times(seq, times))
-        for seq, given, times in _all_of(sequences, groups, issue_times)
+    open_gpu = gpu if isinstance(gpu, Gpu) else opened(gpu)
+    requests = (
+        Asked(seq, _groups(seq, wanted_groups), _times(seq, times))
+        for seq, wanted_groups, times in _with_groups_and_times(sequences, groups, issue_times)
     )
     with closing(
-        where.run_many(asked, warp_slots=False, deadline=deadline, settle=_limit(limit))
+        open_gpu.run_many(requests, warp_slots=False, deadline=deadline, settle=_limit(limit))
     ) as outcomes:
-        for one, outcome, met in outcomes:
-            yield _meeting(one.groups, outcome, met) if isinstance(outcome, Trace) else outcome
+        for request, outcome, has_met in outcomes:
+            yield (
+                _meeting(request.groups, outcome, has_met)
+                if isinstance(outcome, Trace)
+                else outcome
+            )
 
 
-def _all_of(
+def _with_groups_and_times(
     sequences: Iterable[Sequence],
     groups: Iterable[GroupsAsked] | None,
     issue_times: Iterable[TimesAsked] | None,
@@ -194,9 +198,9 @@ def _all_of(
     return zip(sequences, groups, issue_times, strict=True)
 
 
-def _meeting(groups: Groups, trace: Trace, met: tuple[bool, ...]) -> Meeting:
-    extra = {**trace.extra, **meetings(groups, met)}
-    return Meeting(replace(trace, extra=extra, check=False), groups, met)
+def _meeting(groups: Groups, trace: Trace, has_met: tuple[bool, ...]) -> Meeting:
+    extra = {**trace.extra, **meetings(groups, has_met)}
+    return Meeting(replace(trace, extra=extra, check=False), groups, has_met)
 
 
 def _limit(limit: float) -> float:
@@ -208,36 +212,36 @@ def _limit(limit: float) -> float:
     return float(limit)
 
 
-def _groups(sequence: Sequence, given: GroupsAsked) -> Groups:
+def _groups(sequence: Sequence, wanted: GroupsAsked) -> Groups:
     """Returns the groups, checked: of launches that stay, each in one group at most."""
     if not isinstance(sequence, Sequence):
         raise TypeError(f"meet: a Sequence is needed, got {shown(sequence)}")
     released = {event.launch for event in sequence if isinstance(event, Release)}
-    if given is None:
+    if wanted is None:
         staying = [n for n in range(len(sequence.launches)) if n not in released]
-        given = [staying] if staying else []
-    found: dict[int, int] = {}
+        wanted = [staying] if staying else []
+    group_of: dict[int, int] = {}
     groups = []
-    for number, group_given in enumerate(items("meet", "groups", given)):
-        group = tuple(_numbers(sequence, number, group_given))
+    for index, listed in enumerate(items("meet", "groups", wanted)):
+        group = tuple(_checked_group(sequence, index, listed))
         if not group:
-            raise ValueError(f"groups[{number}]: a group needs a launch")
+            raise ValueError(f"groups[{index}]: a group needs a launch")
         for launch in group:
             if launch in released:
                 raise ValueError(
-                    f"groups[{number}]: launch {launch} is released; a block of a group leaves "
+                    f"groups[{index}]: launch {launch} is released; a block of a group leaves "
                     "when all have met"
                 )
             if _takes_steps(sequence.launches[launch]):
                 raise ValueError(
-                    f"groups[{number}]: launch {launch} has a trigger or a memory_wait; leave them "
+                    f"groups[{index}]: launch {launch} has a trigger or a memory_wait; leave them "
                     "out, or the launch"
                 )
-            if launch in found:
+            if launch in group_of:
                 raise ValueError(
-                    f"groups[{number}]: launch {launch} is in groups[{found[launch]}] already"
+                    f"groups[{index}]: launch {launch} is in groups[{group_of[launch]}] already"
                 )
-            found[launch] = number
+            group_of[launch] = index
         groups.append(group)
     return tuple(groups)
 
@@ -246,12 +250,12 @@ def _takes_steps(launch: Launch) -> bool:
     return launch.trigger is not None or launch.memory_wait is not None
 
 
-def _times(sequence: Sequence, given: TimesAsked) -> tuple[float, ...]:
+def _times(sequence: Sequence, wanted: TimesAsked) -> tuple[float, ...]:
     """Returns when each launch is called; empty: as soon as possible."""
-    if given is None:
+    if wanted is None:
         return ()
     times = tuple(
-        seconds("meet", "issue_times", time) for time in items("meet", "issue_times", given)
+        seconds("meet", "issue_times", time) for time in items("meet", "issue_times", wanted)
     )
     launches = len(sequence.launches)
     if not sequence.timed:
@@ -263,10 +267,10 @@ def _times(sequence: Sequence, given: TimesAsked) -> tuple[float, ...]:
     return times
 
 
-def _numbers(sequence: Sequence, number: int, given: ListOf[int]) -> Iterator[int]:
+def _checked_group(sequence: Sequence, group_index: int, listed: ListOf[int]) -> Iterator[int]:
     """Yields the launches of a group, checked."""
     launches = len(sequence.launches)
-    for launch in items("meet", f"groups[{number}]", given):
+    for launch in items("meet", f"groups[{group_index}]", listed):
         if not launches:
-            raise ValueError(f"groups[{number}]: the sequence has no launches")
-        yield integer("meet", f"groups[{number}]", launch, 0, launches - 1)
+            raise ValueError(f"groups[{group_index}]: the sequence has no launches")
+        yield integer("meet", f"groups[{group_index}]", launch, 0, launches - 1)

@@ -123,8 +123,8 @@ class Gpu:
                 self.run(Asked(seq), warp_slots=warp_slots, deadline=deadline, settle=settle)[0]
                 for _ in range(repeats)
             ]
-        for number, trace in enumerate(traces[1:], 1):
-            _same_occupancy(traces[0], trace, number)
+        for index, trace in enumerate(traces[1:], 1):
+            _same_occupancy(traces[0], trace, index)
         return traces[0]
 
     def observe_many(
@@ -136,16 +136,16 @@ class Gpu:
         settle: float = SETTLE,
     ) -> Generator[Outcome, None, None]:
         """See :func:`observe_many`."""
-        asked = (Asked(seq) for seq in sequences)
+        requests = (Asked(seq) for seq in sequences)
         with closing(
-            self.run_many(asked, warp_slots=warp_slots, deadline=deadline, settle=settle)
+            self.run_many(requests, warp_slots=warp_slots, deadline=deadline, settle=settle)
         ) as outcomes:
             for _, outcome, _ in outcomes:
                 yield outcome
 
     def run_many(
         self,
-        asked: Iterable[Asked],
+        requests: Iterable[Asked],
         *,
         warp_slots: bool,
         deadline: float | None,
@@ -159,15 +159,15 @@ class Gpu:
         batch = self._gpu.batch(warp_slots=warp_slots, settle=settle)
         running: deque[Asked] = deque()
         try:
-            for one in asked:
-                _check(one.sequence, repeats=1)
+            for request in requests:
+                _check(request.sequence, repeats=1)
                 batch.add(
-                    one.sequence.events,
-                    deadline=self._deadline(one.sequence, deadline),
-                    groups=one.groups,
-                    issue_times=one.issue_times,
+                    request.sequence.events,
+                    deadline=self._deadline(request.sequence, deadline),
+                    groups=request.groups,
+                    issue_times=request.issue_times,
                 )
-                running.append(one)
+                running.append(request)
                 if len(running) > AHEAD:
                     first = running.popleft()
                     yield first, *self._outcome(first.sequence, batch)
@@ -259,27 +259,27 @@ class Gpu:
         return min(SHORTEST_DEADLINE + _longest(seq, self.info.sms), LONGEST_DEADLINE)
 
     def run(
-        self, asked: Asked, *, warp_slots: bool, deadline: float | None, settle: float
+        self, request: Asked, *, warp_slots: bool, deadline: float | None, settle: float
     ) -> tuple[Trace, tuple[bool, ...]]:
         """Runs a sequence once; also says which of the groups of launches have met."""
-        deadline = self._deadline(asked.sequence, deadline)
+        deadline = self._deadline(request.sequence, deadline)
         with self._lock:
-            found = self._gpu.run(
-                asked.sequence.events,
+            measured = self._gpu.run(
+                request.sequence.events,
                 warp_slots=warp_slots,
                 deadline=deadline,
                 settle=settle,
-                groups=asked.groups,
-                issue_times=asked.issue_times,
+                groups=request.groups,
+                issue_times=request.issue_times,
             )
-        return self._trace(asked.sequence, *found)
+        return self._trace(request.sequence, *measured)
 
     def _trace(
         self,
         seq: Sequence,
         measured: list[_launcher.Measured],
         called_ns: list[list[int]],
-        met: list[bool],
+        has_met: list[bool],
     ) -> tuple[Trace, tuple[bool, ...]]:
         """Returns what the GPU measured as a trace, and whether each group met."""
         placements = tuple(
@@ -295,7 +295,7 @@ class Gpu:
         extra = {}
         if seq.timed:
             extra = issued([launch["issued_ns"] for launch in measured]) | called(called_ns)
-        return Trace(seq, self.info, placements, extra=extra), tuple(met)
+        return Trace(seq, self.info, placements, extra=extra), tuple(has_met)
 
     def close(self) -> None:
         """Gives everything back. A closed Gpu cannot observe any more.
@@ -320,7 +320,7 @@ class Gpu:
         self,
         kind: type[BaseException] | None,
         value: BaseException | None,
-        where: TracebackType | None,
+        traceback_type: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -413,19 +413,23 @@ def observe(
     )
 
 
-def _on_several(seq: Sequence, numbers: list[int], deadline: float | None, settle: float) -> Trace:
+def _on_several(
+    seq: Sequence, gpu_numbers: list[int], deadline: float | None, settle: float
+) -> Trace:
     """Observes a sequence on several GPUs, with none of them in use by another thread."""
-    for number in numbers:
-        check_index(number)
-    if not numbers or len(set(numbers)) < len(numbers):
-        raise ValueError(f"observe.gpu: a list of different GPUs is needed, got {shown(numbers)}")
-    check_several(seq, len(numbers))
+    for gpu in gpu_numbers:
+        check_index(gpu)
+    if not gpu_numbers or len(set(gpu_numbers)) < len(gpu_numbers):
+        raise ValueError(
+            f"observe.gpu: a list of different GPUs is needed, got {shown(gpu_numbers)}"
+        )
+    check_several(seq, len(gpu_numbers))
     if deadline is None:
         deadline = min(SHORTEST_DEADLINE + _longest(seq, 1), LONGEST_DEADLINE)
     with ExitStack() as turns:
-        for number in sorted(numbers):  # in one order, whoever else wants several
-            turns.enter_context(_locks[number])
-        gpus = [opened(number) for number in numbers]
+        for gpu in sorted(gpu_numbers):  # in one order, whoever else wants several
+            turns.enter_context(_locks[gpu])
+        gpus = [opened(gpu) for gpu in gpu_numbers]
         return observe_several(seq, gpus, deadline=deadline, settle=settle)
 
 
@@ -474,18 +478,18 @@ def opened(gpu: int) -> Gpu:
     """Returns a GPU that this process keeps open."""
     key = (os.getpid(), gpu)
     with _locks[gpu]:
-        found = _opened.get(key)
-        if found is None:
-            found = _opened[key] = Gpu(gpu)
-        return found
+        open_gpu = _opened.get(key)
+        if open_gpu is None:
+            open_gpu = _opened[key] = Gpu(gpu)
+        return open_gpu
 
 
 def close_opened(gpu: int) -> None:
     """Closes what :func:`opened` keeps open, if anything; the next call opens it anew."""
     with _locks[gpu]:
-        found = _opened.pop((os.getpid(), gpu), None)
-        if found is not None:
-            found.close()
+        open_gpu = _opened.pop((os.getpid(), gpu), None)
+        if open_gpu is not None:
+            open_gpu.close()
 
 
 def _check(seq: Sequence, repeats: int) -> None:
@@ -514,8 +518,8 @@ def _longest(seq: Sequence, sms: int) -> float:
 def _same_occupancy(first: Trace, other: Trace, run: int) -> None:
     """Raises UnstableMeasurement if two runs have other numbers of blocks on an SM."""
     sms = first.device.sms
-    for number, (a, b) in enumerate(zip(first, other, strict=True)):
-        for when, before, after in (
+    for launch, (a, b) in enumerate(zip(first, other, strict=True)):
+        for moment, before, after in (
             ("before the next event", a.smid, b.smid),
             ("after all events", a.final_smid, b.final_smid),
         ):
@@ -526,6 +530,6 @@ def _same_occupancy(first: Trace, other: Trace, run: int) -> None:
             if differing.size:
                 sm = int(differing[0])
                 raise UnstableMeasurement(
-                    f"launch {number} had {counts[0][sm]} blocks on SM {sm} {when} in the first "
+                    f"launch {launch} had {counts[0][sm]} blocks on SM {sm} {moment} in the first "
                     f"run and {counts[1][sm]} in run {run + 1}"
                 )

@@ -42,7 +42,7 @@ def queried(gpu: int = 0) -> Queried:
         CudaError: the driver refused a call.
     """
     check_index(gpu)
-    found = import_launcher().query(gpu)
+    info = import_launcher().query(gpu)
     details = ("compute_capability", "driver", "cuda", "uuid", "max_connections")
     limits = (
         "sms",
@@ -53,15 +53,15 @@ def queried(gpu: int = 0) -> Queried:
         "shared_memory_per_block",
     )
     return Queried(
-        DeviceInfo(found["name"], found["sms"], {key: found[key] for key in details}),
+        DeviceInfo(info["name"], info["sms"], {key: info[key] for key in details}),
         {
-            "warps_per_sm": found["threads_per_sm"] // 32,
-            "copy_engine_count": known_engines(found["copy_engines"]),
-            **{key: found[key] for key in limits},
+            "warps_per_sm": info["threads_per_sm"] // 32,
+            "copy_engine_count": known_engines(info["copy_engines"]),
+            **{key: info[key] for key in limits},
         },
-        found["shared_memory_per_sm"],
-        found["clusters"],
-        found["mps"],
+        info["shared_memory_per_sm"],
+        info["clusters"],
+        info["mps"],
     )
 
 

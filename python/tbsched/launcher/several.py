@@ -16,7 +16,7 @@ from tbsched.traces.trace import Trace
 if TYPE_CHECKING:
     from tbsched import _launcher
 
-_LEAST_SETTLE = 0.02  # seconds: host threads do not all begin at the same time
+_MIN_SETTLE = 0.02  # seconds: host threads do not all begin at the same time
 _SLOWER = 2  # how much longer than its duration a block may stay, at most
 
 
@@ -45,18 +45,18 @@ def observe_several(
     Raises:
         as :func:`tbsched.observe`.
     """
-    longest = max(float(one.duration_ns().max(initial=0)) / 1e9 for one in seq.launches)
+    longest = max(float(launch.duration_ns().max(initial=0)) / 1e9 for launch in seq.launches)
     calls = sum(event.duration for event in seq if isinstance(event, HostCall))
     parts = [_Part(seq, gpu) for gpu in range(len(gpus))]
     used = [part for part in parts if part.launches]
-    found = import_launcher().run_together(
+    measured = import_launcher().run_together(
         [gpus[part.gpu].handle for part in used],
         [part.events for part in used],
         [part.groups for part in used],
         deadline=deadline,
-        settle=max(settle, _LEAST_SETTLE) + _SLOWER * longest + calls,
+        settle=max(settle, _MIN_SETTLE) + _SLOWER * longest + calls,
     )
-    return _trace(seq, gpus, used, found)
+    return _trace(seq, gpus, used, measured)
 
 
 def check_several(seq: Sequence, gpus: int) -> None:
@@ -69,14 +69,14 @@ def check_several(seq: Sequence, gpus: int) -> None:
         raise ValueError(f"observe.gpu: {gpus} GPUs, but the sequence needs {seq.gpus}")
     if not seq.launches or not seq.timed:
         raise ValueError("observe.seq: several GPUs need launches with durations")
-    gpu_of: dict[int, int] = {}
-    for number, event in enumerate(seq):
-        where = f"observe.seq: event {number}"
+    gpu_by_host: dict[int, int] = {}
+    for index, event in enumerate(seq):
+        where = f"observe.seq: event {index}"
         if isinstance(event, Launch):
             _check_launch(where, event)
-            if gpu_of.setdefault(event.host, event.gpu) != event.gpu:
+            if gpu_by_host.setdefault(event.host, event.gpu) != event.gpu:
                 raise ValueError(
-                    f"{where}: host {event.host} launches on GPUs {gpu_of[event.host]} and "
+                    f"{where}: host {event.host} launches on GPUs {gpu_by_host[event.host]} and "
                     f"{event.gpu}; give each GPU a host of its own"
                 )
         elif not isinstance(event, HostCall):
@@ -84,16 +84,16 @@ def check_several(seq: Sequence, gpus: int) -> None:
                 f"{where} is a {type(event).__name__}; on several GPUs only launches and host "
                 "calls can be observed"
             )
-    for number, event in enumerate(seq):
+    for index, event in enumerate(seq):
         if not isinstance(event, HostCall):
             continue
-        where = f"observe.seq: event {number}"
-        if event.host not in gpu_of:
+        where = f"observe.seq: event {index}"
+        if event.host not in gpu_by_host:
             raise ValueError(f"{where}: host {event.host} launches nothing; leave it out")
-        if event.waits is not None and event.gpu != gpu_of[event.host]:
+        if event.waits is not None and event.gpu != gpu_by_host[event.host]:
             raise ValueError(
                 f"{where}: host {event.host} waits for GPU {event.gpu}, but launches on GPU "
-                f"{gpu_of[event.host]}; on several GPUs a host can only wait for its own"
+                f"{gpu_by_host[event.host]}; on several GPUs a host can only wait for its own"
             )
 
 
@@ -120,9 +120,9 @@ class _Part:
 
     def __init__(self, seq: Sequence, gpu: int) -> None:
         self.gpu = gpu
-        hosts = {one.host for one in seq.launches if one.gpu == gpu}
-        self.launches = [k for k, one in enumerate(seq.launches) if one.gpu == gpu]
-        own = [
+        hosts = {launch.host for launch in seq.launches if launch.gpu == gpu}
+        self.launches = [k for k, launch in enumerate(seq.launches) if launch.gpu == gpu]
+        events = [
             event
             for event in seq
             if (isinstance(event, Launch) and event.gpu == gpu)
@@ -132,7 +132,7 @@ class _Part:
             replace(event, gpu=0, meets=None)
             if isinstance(event, Launch)
             else replace(event, gpu=0)
-            for event in own
+            for event in events
         )
         self.groups = [
             [self.launches.index(k) for k in members if k in self.launches]
@@ -144,20 +144,20 @@ def _trace(
     seq: Sequence,
     gpus: Several[OpenGpu],
     parts: list[_Part],
-    found: list[tuple[list[_launcher.Measured], list[list[int]], list[bool]]],
+    results: list[tuple[list[_launcher.Measured], list[list[int]], list[bool]]],
 ) -> Trace:
     """Returns what the GPUs measured, each its own launches, as one trace."""
     placements: list[Placement | None] = [None] * len(seq.launches)
-    for part, (measured, _, _) in zip(parts, found, strict=True):
-        for number, launch in zip(part.launches, measured, strict=True):
-            placements[number] = Placement(
+    for part, (measured, _, _) in zip(parts, results, strict=True):
+        for index, launch in zip(part.launches, measured, strict=True):
+            placements[index] = Placement(
                 smid=launch["smid"], final_smid=launch["final_smid"],
                 start_ns=launch["start_ns"], end_ns=launch["end_ns"], warp_slots=None,
             )  # fmt: skip
     groups = tuple(meeting_groups(seq).values())
-    met = tuple(found[0][2])
+    has_met = tuple(results[0][2])
     infos = [gpu.info for gpu in gpus]
     return Trace(
-        seq, infos[0], tuple(each for each in placements if each is not None),
-        extra=meetings(groups, met), others=tuple(infos[1:]),
+        seq, infos[0], tuple(placement for placement in placements if placement is not None),
+        extra=meetings(groups, has_met), others=tuple(infos[1:]),
     )  # fmt: skip

@@ -201,8 +201,8 @@ class ActivityBuilder:
         self, gpu: int, name: str, stream: int, start_ns: int, end_ns: int, correlation: int
     ) -> None:
         """Adds a function of the host that ran in the order of a stream."""
-        number = self._names.setdefault(name, len(self._names))
-        values = gpu, number, stream, start_ns, max(start_ns, end_ns), correlation
+        name_index = self._names.setdefault(name, len(self._names))
+        values = gpu, name_index, stream, start_ns, max(start_ns, end_ns), correlation
         for column, value in zip(self._functions.values(), values, strict=True):
             column.append(value)
 
@@ -238,16 +238,16 @@ class ActivityBuilder:
             self.is_cut |= end_ns < self._of_host.since_ns
             return UNKNOWN
         key = (process, thread)
-        number = self._threads.get(key)
-        if number is None:
-            number = self._threads[key] = len(self._threads)
+        thread_index = self._threads.get(key)
+        if thread_index is None:
+            thread_index = self._threads[key] = len(self._threads)
             self._process_of.append(self._processes.setdefault(process, len(self._processes)))
         if kind in (ANNOTATION, OPERATOR) and _STEPS.fullmatch(name):
             kind = STEP
         if " = " in name or " at 0x" in name:
             name = _INSTANCE.sub("", name)
         columns = self._host
-        columns["thread"].append(number)
+        columns["thread"].append(thread_index)
         columns["kind"].append(kind)
         columns["name"].append(self._names.setdefault(name, len(self._names)))
         columns["begin_ns"].append(begin_ns)
@@ -280,15 +280,15 @@ class ActivityBuilder:
         messages = _rows(self._messages, MESSAGES, len(self._messages["work"]))
         messages["work"] = row[messages["work"]]
         messages = messages[messages["work"] != UNKNOWN]
-        kept = work[is_first]
-        return Activity(kept, host, names, processes, duplicates, functions, messages), row
+        distinct = work[is_first]
+        return Activity(distinct, host, names, processes, duplicates, functions, messages), row
 
     def _calls(self, begin_ns: Int64Array) -> _Calls:
         """Returns the outermost call of each correlation, given when host rows began."""
-        numbers, rows = _column(self._call_numbers), _column(self._call_rows)
-        order = np.lexsort([rows, begin_ns[rows], numbers])
-        number, first = np.unique(numbers[order], return_index=True)
-        return _Calls(number, rows[order[first]])
+        correlations, rows = _column(self._call_numbers), _column(self._call_rows)
+        order = np.lexsort([rows, begin_ns[rows], correlations])
+        correlation, first = np.unique(correlations[order], return_index=True)
+        return _Calls(correlation, rows[order[first]])
 
 
 class _Calls(NamedTuple):
@@ -301,9 +301,9 @@ class _Calls(NamedTuple):
         """Returns the row of the call of each number, or ``UNKNOWN``."""
         if not len(self.numbers):
             return np.full(len(correlation), UNKNOWN)
-        place = np.searchsorted(self.numbers, correlation)
-        place = np.minimum(place, len(self.numbers) - 1)
-        return np.where(self.numbers[place] == correlation, self.rows[place], UNKNOWN)
+        index = np.searchsorted(self.numbers, correlation)
+        index = np.minimum(index, len(self.numbers) - 1)
+        return np.where(self.numbers[index] == correlation, self.rows[index], UNKNOWN)
 
 
 def _column(values: array[int]) -> Int64Array:
@@ -312,11 +312,11 @@ def _column(values: array[int]) -> Int64Array:
 
 def _rows(columns: dict[str, array[int]], kind: np.dtype[np.void], count: int) -> StructuredArray:
     """Returns columns of integers as a structured array; columns without values are 0."""
-    found = np.zeros(count, kind)
+    rows = np.zeros(count, kind)
     for name, column in columns.items():
         if len(column):
-            found[name] = np.frombuffer(column, np.int64)
-    return found
+            rows[name] = np.frombuffer(column, np.int64)
+    return rows
 
 
 def _is_first(work: StructuredArray, correlation: Int64Array, node: Int64Array) -> BoolArray:
@@ -324,10 +324,10 @@ def _is_first(work: StructuredArray, correlation: Int64Array, node: Int64Array) 
     columns = [node, correlation, *(work[name] for name in ("name", "stream", "gpu", "end_ns"))]
     columns.append(work["start_ns"])
     order = np.lexsort(columns)  # which keeps the order of equal rows
-    found = np.ones(len(order), np.bool_)
+    is_first = np.ones(len(order), np.bool_)
     repeats = np.ones(max(len(order) - 1, 0), np.bool_)
     for column in columns:
         ordered = column[order]
         repeats &= ordered[1:] == ordered[:-1]
-    found[order[1:][repeats]] = False
-    return found
+    is_first[order[1:][repeats]] = False
+    return is_first

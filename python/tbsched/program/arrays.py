@@ -36,17 +36,17 @@ def numbered_blocks(sizes: Int64Array) -> tuple[Int64Array, Int64Array]:
 def objects(values: Iterable[object]) -> npt.NDArray[np.object_]:
     """Returns an array of any values, object (values,)."""
     listed = list(values)
-    found = np.empty(len(listed), np.object_)
-    found[:] = listed
-    return found
+    array = np.empty(len(listed), np.object_)
+    array[:] = listed
+    return array
 
 
 def structured(columns: tuple[Any, ...], kind: np.dtype[np.void]) -> StructuredArray:
     """Returns columns of one length as a read-only structured array of a type."""
-    found = np.empty(len(columns[0]), kind)
+    array = np.empty(len(columns[0]), kind)
     for name, column in zip(kind.names or (), columns, strict=True):
-        found[name] = column
-    return read_only(found)
+        array[name] = column
+    return read_only(array)
 
 
 class HoldsArrays:

@@ -32,12 +32,12 @@ def integer(owner: str, field: str, value: object, low: int, high: int) -> int:
     if isinstance(value, bool):
         raise TypeError(f"{owner}.{field}: an integer is needed, got {shown(value)}")
     try:
-        number = operator.index(cast(SupportsIndex, value))
+        index = operator.index(cast(SupportsIndex, value))
     except TypeError:
         raise TypeError(f"{owner}.{field}: an integer is needed, got {shown(value)}") from None
-    if not low <= number <= high:
-        raise ValueError(f"{owner}.{field}: {shown(number)} is outside {low}..{high}")
-    return number
+    if not low <= index <= high:
+        raise ValueError(f"{owner}.{field}: {shown(index)} is outside {low}..{high}")
+    return index
 
 
 def seconds(owner: str, field: str, value: object) -> float:
@@ -54,25 +54,25 @@ def seconds(owner: str, field: str, value: object) -> float:
 
 
 def known_fields(
-    where: str, given: object, known: Collection[str], needed: Iterable[str]
+    where: str, data: object, known: Collection[str], required: Iterable[str]
 ) -> dict[str, Any]:
     """Returns the fields of an object of a file.
 
     Raises:
         TypeError, ValueError: no object; one without a field that is needed, or with another.
     """
-    if not isinstance(given, dict):
-        raise TypeError(f"{where}: an object is needed, got {shown(given)}")
-    missing = [field for field in needed if field not in given]
+    if not isinstance(data, dict):
+        raise TypeError(f"{where}: an object is needed, got {shown(data)}")
+    missing = [field for field in required if field not in data]
     if missing:
         raise ValueError(f"{where}: {missing[0]} is missing")
-    for key in given:
+    for key in data:
         if key not in known:
             raise ValueError(
                 f"{where}: {shown(key)} is unknown; there are {', '.join(known)}"
                 f"{did_you_mean(key, known)}"
             )
-    return dict(given)
+    return dict(data)
 
 
 def instance(owner: str, field: str, value: object, kind: type[Value]) -> Value:
@@ -99,8 +99,8 @@ def instances(
         TypeError: naming ``owner.field`` and the place in the list.
     """
     return tuple(
-        instance(owner, f"{field}[{number}]", each, kind)
-        for number, each in enumerate(items(owner, field, value))
+        instance(owner, f"{field}[{index}]", item, kind)
+        for index, item in enumerate(items(owner, field, value))
     )
 
 

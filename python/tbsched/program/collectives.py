@@ -36,12 +36,12 @@ _BYTES = {
     "float32": 4, "long": 8, "int64": 8, "double": 8, "float64": 8,
 }  # fmt: skip
 _SURPLUS, _SURPLUS_SHARE = 8, 0.5  # collectives at the edges of a profile that others lack
-_MOST_PAIRED = 4  # ranks of a collective of which each pair is compared
+_MAX_PAIRED = 4  # ranks of a collective of which each pair is compared
 _ALIKE = 2.0  # ratio of spreads up to which two ways to match are equally good
 _TOGETHER_NS = 50_000  # within which kernels end that exchange bytes
 _FAR_NS = 2**60
 _RESOLUTION_NS = 1_000  # of the clocks of profilers
-_DRIFT, _LEAST_APART_NS = 1e-4, 50_000  # by which clocks may run apart, as a share, and at least
+_DRIFT, _MIN_DRIFT_NS = 1e-4, 50_000  # by which clocks may run apart, as a share, and at least
 
 
 class Kind(NamedTuple):
@@ -101,7 +101,7 @@ class Collectives(HoldsArrays):
         return np.searchsorted(self.of, np.arange(len(self.kinds) + 1))
 
 
-class _Own(NamedTuple):
+class _OnGpu(NamedTuple):
     """A collective on one GPU."""
 
     row: int
@@ -144,7 +144,7 @@ def matched(activity: Activity) -> Collectives:
     agree. Where one GPU has more collectives than another, those at the edges of its profile have
     no counterpart.
     """
-    found: list[tuple[Kind, list[int], int]] = []
+    collectives: list[tuple[Kind, list[int], int]] = []
     unmatched: list[int] = []
     notes: list[str] = []
     wrong: list[str] = []
@@ -152,7 +152,7 @@ def matched(activity: Activity) -> Collectives:
     for group, sequences in groups.items():
         expected = _members(group, max(len(activity.ranks), activity.world))
         absent = max(0, expected - len(sequences))
-        every = [own.row for own_all in sequences.values() for own in own_all]
+        every = [on_gpu.row for sequence in sequences.values() for on_gpu in sequence]
         if len(sequences) < 2:
             unmatched += every
             continue
@@ -161,93 +161,95 @@ def matched(activity: Activity) -> Collectives:
             notes.append(_unknown_pairs(group, len(every)))
             continue
         if group.place == _BEFORE:
-            chosen: Mapping[int, Sequence[_Own]] | str = _from_the_end(sequences)
+            chosen: Mapping[int, Sequence[_OnGpu]] | str = _common_tail(sequences)
         else:
             complaint = _without_any(group, sequences, activity.ranks)
-            chosen = complaint or _together(group, sequences, activity)
+            chosen = complaint or _aligned(group, sequences, activity)
         if isinstance(chosen, str):
             (notes if group.place else wrong).append(chosen)
             unmatched += every
             continue
         for owns in zip(*chosen.values(), strict=True):
-            found.append((max((own.kind for own in owns), key=lambda k: k.bytes),
-                          [own.row for own in owns], absent))  # fmt: skip
-        kept = {own.row for owns in chosen.values() for own in owns}
-        left = [row for row in every if row not in kept]
-        unmatched += left
-        if left:
+            collectives.append((max((on_gpu.kind for on_gpu in owns), key=lambda k: k.bytes),
+                          [on_gpu.row for on_gpu in owns], absent))  # fmt: skip
+        matched_rows = {on_gpu.row for owns in chosen.values() for on_gpu in owns}
+        unmatched_rows = [row for row in every if row not in matched_rows]
+        unmatched += unmatched_rows
+        if unmatched_rows:
             notes.append(
-                f"{len(left)} of {len(every)} collectives of {_called(group)} stand in one "
-                "profile and not in the others, at its beginning or end: how long they waited is "
-                "not known."
+                f"{len(unmatched_rows)} of {len(every)} collectives of {_group_words(group)} stand "
+                "in one profile and not in the others, at its beginning or end: how long they "
+                "waited is not known."
             )
     starts = activity.work["start_ns"]
-    found.sort(key=lambda each: min(int(starts[row]) for row in each[1]))
-    row = np.array([row for _, rows, _ in found for row in rows], np.int64)
-    of = np.repeat(np.arange(len(found)), [len(rows) for _, rows, _ in found])
+    collectives.sort(key=lambda collective: min(int(starts[row]) for row in collective[1]))
+    row = np.array([row for _, rows, _ in collectives for row in rows], np.int64)
+    collective_of_row = np.repeat(
+        np.arange(len(collectives)), [len(rows) for _, rows, _ in collectives]
+    )
     return Collectives(
-        row, of.astype(np.int64), tuple(kind for kind, _, _ in found),
-        np.array([absent for _, _, absent in found], np.int64),
+        row, collective_of_row.astype(np.int64), tuple(kind for kind, _, _ in collectives),
+        np.array([absent for _, _, absent in collectives], np.int64),
         np.array(sorted(unmatched), np.int64), tuple(notes), tuple(wrong),
     )  # fmt: skip
 
 
-def _by_group(activity: Activity) -> dict[_Group, dict[int, list[_Own]]]:
+def _by_group(activity: Activity) -> dict[_Group, dict[int, list[_OnGpu]]]:
     """Returns the collectives of each GPU in order of time, by the group that meets."""
     work, messages, names = activity.work, activity.messages, activity.names
     rows = np.flatnonzero(work["kind"] == COLLECTIVE)
     rows = rows[np.lexsort([work["start_ns"][rows], work["gpu"][rows]])]
-    said = dict(zip(messages["work"].tolist(), range(len(messages)), strict=True))
-    found: dict[_Group, dict[int, list[_Own]]] = defaultdict(lambda: defaultdict(list))
+    message_of_row = dict(zip(messages["work"].tolist(), range(len(messages)), strict=True))
+    by_group: dict[_Group, dict[int, list[_OnGpu]]] = defaultdict(lambda: defaultdict(list))
     known: dict[tuple[object, ...], tuple[_Group, Kind]] = {}
     fields = [messages[name].tolist() for name in messages.dtype.names or ()]
     columns = [
         work[name][rows].tolist() for name in ("gpu", "name", "start_ns", "end_ns", "stream")
     ]
     streams: dict[tuple[int, int], _Group] = {}  # of which the profile says something
-    bare: list[tuple[tuple[int, int], _Own, bool]] = []
+    bare: list[tuple[tuple[int, int], _OnGpu, bool]] = []
     around = _annotations(activity, rows).tolist()
-    each = zip(rows.tolist(), around, *columns, strict=True)
-    for row, annotation, gpu, name, start_ns, end_ns, stream in each:
-        place = said.get(row, UNKNOWN)
-        values = tuple(field[place] for field in fields[1:]) if place != UNKNOWN else ()
+    work_rows = zip(rows.tolist(), around, *columns, strict=True)
+    for row, annotation, gpu, name, start_ns, end_ns, stream in work_rows:
+        message = message_of_row.get(row, UNKNOWN)
+        values = tuple(field[message] for field in fields[1:]) if message != UNKNOWN else ()
         key = (name, activity.ranks.get(gpu, UNKNOWN), values[:-1] or annotation)
         if key not in known:
-            told = "" if annotation == UNKNOWN else names[annotation]
-            known[key] = _kind_of(key[1], names[name], told, names, values)
+            annotation_name = "" if annotation == UNKNOWN else names[annotation]
+            known[key] = _kind_of(key[1], names[name], annotation_name, names, values)
         group, kind = known[key]
-        own = _Own(row, kind, values[-1] if values else UNKNOWN, start_ns, end_ns)
+        on_gpu = _OnGpu(row, kind, values[-1] if values else UNKNOWN, start_ns, end_ns)
         if values:
             streams.setdefault((gpu, stream), group._replace(pair=None))
-            found[group][gpu].append(own)
+            by_group[group][gpu].append(on_gpu)
         else:
-            bare.append(((gpu, stream), own, (gpu, stream) in streams))
-    for (gpu, stream), own, is_among in bare:
+            bare.append(((gpu, stream), on_gpu, (gpu, stream) in streams))
+    for (gpu, stream), on_gpu, is_among in bare:
         # A communicator has a stream of its own: what came before in it was of the same ranks.
-        group = streams.get((gpu, stream), _Group("", "", UNKNOWN, None, op=own.kind.op))
+        group = streams.get((gpu, stream), _Group("", "", UNKNOWN, None, op=on_gpu.kind.op))
         if (gpu, stream) in streams:
             group = group._replace(place=_AMONG if is_among else _BEFORE)
-        found[group][gpu].append(own)
-    return found
+        by_group[group][gpu].append(on_gpu)
+    return by_group
 
 
 def _annotations(activity: Activity, rows: Int64Array) -> Int64Array:
     """Returns for each collective PyTorch's annotation around its launch, or ``UNKNOWN``."""
     host, call = activity.host, activity.work["call"][rows]
-    found = np.full(len(rows), UNKNOWN)
+    annotation_names = np.full(len(rows), UNKNOWN)
     is_ours = np.array([name.startswith(_ANNOTATION) for name in activity.names] or [False])
     marked = np.flatnonzero((host["kind"] == ANNOTATION) & is_ours[host["name"]])
     if not len(marked):
-        return found
+        return annotation_names
     for thread in np.unique(host["thread"][marked]).tolist():
-        own = marked[host["thread"][marked] == thread]
-        own = own[np.argsort(host["begin_ns"][own], kind="stable")]
-        mine = np.flatnonzero((call != UNKNOWN) & (host["thread"][call] == thread))
-        at = host["begin_ns"][call[mine]]
-        place = np.searchsorted(host["begin_ns"][own], at, side="right") - 1
-        is_in = (place >= 0) & (host["end_ns"][own[np.maximum(place, 0)]] > at)
-        found[mine[is_in]] = host["name"][own[place[is_in]]]
-    return found
+        on_thread = marked[host["thread"][marked] == thread]
+        on_thread = on_thread[np.argsort(host["begin_ns"][on_thread], kind="stable")]
+        of_thread = np.flatnonzero((call != UNKNOWN) & (host["thread"][call] == thread))
+        at = host["begin_ns"][call[of_thread]]
+        position = np.searchsorted(host["begin_ns"][on_thread], at, side="right") - 1
+        is_in = (position >= 0) & (host["end_ns"][on_thread[np.maximum(position, 0)]] > at)
+        annotation_names[of_thread[is_in]] = host["name"][on_thread[position[is_in]]]
+    return annotation_names
 
 
 def _kind_of(
@@ -257,17 +259,23 @@ def _kind_of(
     if not values:
         return _Group("", "", UNKNOWN, None), Kind(op_of(annotation) or op_of(kernel))
 
-    def text(place: int) -> str:
-        return "" if place == UNKNOWN else names[place]
+    def text(index: int) -> str:
+        return "" if index == UNKNOWN else names[index]
 
     op_, group, members, type_, size, sent, received, peer, _ = values
     op = op_of(text(op_)) or op_of(kernel)
-    each = _BYTES.get(text(type_).lower(), UNKNOWN)
-    most = max(sent, received)
-    size_bytes = most * each if each > 0 and most >= 0 else UNKNOWN
+    bytes_per_element = _BYTES.get(text(type_).lower(), UNKNOWN)
+    elements = max(sent, received)
+    size_bytes = (
+        elements * bytes_per_element if bytes_per_element > 0 and elements >= 0 else UNKNOWN
+    )
     pair = None
-    if peer == UNKNOWN and len(two := set(_listed(text(members)) or ())) == 2 and rank in two:
-        (peer,) = two - {rank}
+    if (
+        peer == UNKNOWN
+        and len(pair_members := set(_ranks_listed(text(members)) or ())) == 2
+        and rank in pair_members
+    ):
+        (peer,) = pair_members - {rank}
     if op in ("send", "receive") and peer != UNKNOWN and rank != UNKNOWN:
         pair = (rank, peer) if op == "send" else (peer, rank)
         op = EXCHANGE
@@ -280,18 +288,18 @@ def _members(group: _Group, world: int) -> int:
     """Returns how many ranks a group has; ``world`` if the profile does not say it."""
     if group.pair is not None:
         return len(set(group.pair))
-    listed = _listed(group.members)
+    listed = _ranks_listed(group.members)
     return max(group.size, len(listed or ()), 0) or world
 
 
-def _listed(members: str) -> list[int] | None:
+def _ranks_listed(members: str) -> list[int] | None:
     """The ranks that a list in a profile names; None: it names not all of them."""
     if not members or "..." in members:
         return None
-    return [int(number) for number in re.findall(r"\d{1,18}", members)]
+    return [int(rank) for rank in re.findall(r"\d{1,18}", members)]
 
 
-def _can_meet(group: _Group, sequences: Mapping[int, Sequence[_Own]]) -> bool:
+def _can_meet(group: _Group, sequences: Mapping[int, Sequence[_OnGpu]]) -> bool:
     """Returns whether the order tells what meets: not sends and receives of unknown pairs.
 
     A send may end long before its receive starts, so their order differs from rank to rank. Two
@@ -299,32 +307,32 @@ def _can_meet(group: _Group, sequences: Mapping[int, Sequence[_Own]]) -> bool:
     """
     if group.pair is not None:
         return True
-    ops = {own.kind.op for owns in sequences.values() for own in owns}
+    ops = {on_gpu.kind.op for owns in sequences.values() for on_gpu in owns}
     if not ops & {EXCHANGE, "send", "receive"}:
         return True
     if len(sequences) != 2 or ops != {EXCHANGE} or group.place:
         return False
-    one, other = sorted(sequences.values(), key=len)
-    first = _first_place(one, other)
+    shorter, longer = sorted(sequences.values(), key=len)
+    first = _first_match(shorter, longer)
     if first is None:
         return False
-    apart = [a.end_ns - b.end_ns for a, b in zip(one, other[first:], strict=False)]
-    off = np.abs(np.array(apart) - np.median(apart))
-    return len(apart) > 1 and float(np.quantile(off, 0.9)) <= _TOGETHER_NS
+    apart = [a.end_ns - b.end_ns for a, b in zip(shorter, longer[first:], strict=False)]
+    deviation = np.abs(np.array(apart) - np.median(apart))
+    return len(apart) > 1 and float(np.quantile(deviation, 0.9)) <= _TOGETHER_NS
 
 
 def _unknown_pairs(group: _Group, count: int) -> str:
     return (
-        f"{count} sends and receives of {_called(group)} do not say which ranks they are of: how "
-        "long they waited is not known."
+        f"{count} sends and receives of {_group_words(group)} do not say which ranks they are of: "
+        "how long they waited is not known."
     )
 
 
 def _without_any(
-    group: _Group, sequences: Mapping[int, Sequence[_Own]], ranks: Mapping[int, int]
+    group: _Group, sequences: Mapping[int, Sequence[_OnGpu]], ranks: Mapping[int, int]
 ) -> str | None:
     """Returns a sentence about a rank that has no collective of its group, or None."""
-    listed = group.pair or _listed(group.members)
+    listed = group.pair or _ranks_listed(group.members)
     if listed is None:
         return None
     lacking = sorted(rank for gpu, rank in ranks.items() if rank in listed and gpu not in sequences)
@@ -332,12 +340,12 @@ def _without_any(
         return None
     count = max(len(owns) for owns in sequences.values())
     return (
-        f"rank {lacking[0]} has none of the {count} collectives of {_called(group)}, of which it "
-        "is a member: are the profiles of one run?"
+        f"rank {lacking[0]} has none of the {count} collectives of {_group_words(group)}, of which "
+        "it is a member: are the profiles of one run?"
     )
 
 
-def _called(group: _Group) -> str:
+def _group_words(group: _Group) -> str:
     if group.pair is not None:
         return f"rank {group.pair[0]} to rank {group.pair[1]}"
     return f"group {group.name}" if group.name else f"all ranks ({group.op or 'unknown'})"
@@ -351,94 +359,100 @@ def gpu_word(gpu: int, ranks: Mapping[int, int]) -> str:
     return f"rank {ranks[gpu]} (GPU {gpu})" if has_several else f"rank {ranks[gpu]}"
 
 
-def _together(
-    group: _Group, sequences: Mapping[int, Sequence[_Own]], activity: Activity
-) -> Mapping[int, Sequence[_Own]] | str:
+def _aligned(
+    group: _Group, sequences: Mapping[int, Sequence[_OnGpu]], activity: Activity
+) -> Mapping[int, Sequence[_OnGpu]] | str:
     """Returns as many collectives of each GPU that are the same ones, or what is wrong."""
     numbered = _numbered(sequences)
     if numbered is not None:
-        common = set.intersection(*(set(own) for own in numbered.values()))
-        sequences = {gpu: [own[n] for n in sorted(common)] for gpu, own in numbered.items()}
+        common = set.intersection(*(set(sequence) for sequence in numbered.values()))
+        sequences = {
+            gpu: [sequence[n] for n in sorted(common)] for gpu, sequence in numbered.items()
+        }
     base_gpu = min(sequences, key=lambda gpu: len(sequences[gpu]))
     base = sequences[base_gpu]
     first, count = {base_gpu: 0}, len(base)
-    for gpu, own in sequences.items():
+    for gpu, sequence in sequences.items():
         if gpu == base_gpu:
             continue
-        found = _first_place(base, own)
-        if isinstance(found, int):
-            first[gpu] = found
+        match = _first_match(base, sequence)
+        if isinstance(match, int):
+            first[gpu] = match
             continue
-        one, other = (gpu_word(each, activity.ranks) for each in (base_gpu, gpu))
-        return _differ(group, (one, base), (other, own))
+        base_word, word = (gpu_word(some_gpu, activity.ranks) for some_gpu in (base_gpu, gpu))
+        return _differ(group, (base_word, base), (word, sequence))
     if not count:
-        return f"the ranks have no collective of {_called(group)} in common: are they of one run?"
-    return {gpu: own[first[gpu] : first[gpu] + count] for gpu, own in sequences.items()}
+        return (
+            f"the ranks have no collective of {_group_words(group)} in common: are they of one run?"
+        )
+    return {gpu: sequence[first[gpu] : first[gpu] + count] for gpu, sequence in sequences.items()}
 
 
-def _from_the_end(sequences: Mapping[int, Sequence[_Own]]) -> Mapping[int, Sequence[_Own]]:
+def _common_tail(sequences: Mapping[int, Sequence[_OnGpu]]) -> Mapping[int, Sequence[_OnGpu]]:
     """Returns the last collectives of each GPU, as many as are the same on all GPUs."""
     count = 0
-    for owns in zip(*(reversed(own) for own in sequences.values()), strict=False):
-        if any(own.kind.op != owns[0].kind.op for own in owns):
+    for owns in zip(*(reversed(sequence) for sequence in sequences.values()), strict=False):
+        if any(on_gpu.kind.op != owns[0].kind.op for on_gpu in owns):
             break
         count += 1
-    return {gpu: own[len(own) - count :] for gpu, own in sequences.items()}
+    return {gpu: sequence[len(sequence) - count :] for gpu, sequence in sequences.items()}
 
 
 def _numbered(
-    sequences: Mapping[int, Sequence[_Own]],
-) -> dict[int, dict[int, _Own]] | None:
+    sequences: Mapping[int, Sequence[_OnGpu]],
+) -> dict[int, dict[int, _OnGpu]] | None:
     """Returns collectives by GPU and their number; None: some have no number of their own."""
-    found = {gpu: {own.number: own for own in owns} for gpu, owns in sequences.items()}
-    for gpu, by_number in found.items():
+    by_gpu = {gpu: {on_gpu.number: on_gpu for on_gpu in owns} for gpu, owns in sequences.items()}
+    for gpu, by_number in by_gpu.items():
         if UNKNOWN in by_number or len(by_number) != len(sequences[gpu]):
             return None
-    return found
+    return by_gpu
 
 
-def _first_place(base: Sequence[_Own], own: Sequence[_Own]) -> int | None:
+def _first_match(base: Sequence[_OnGpu], longer: Sequence[_OnGpu]) -> int | None:
     """Returns where a longer profile's collectives begin to match ``base``, or None."""
-    surplus = len(own) - len(base)
+    surplus = len(longer) - len(base)
     if surplus > max(_SURPLUS, _SURPLUS_SHARE * len(base)):
         return None
     fitting = [
-        place
-        for place in range(surplus + 1)
-        if all(a.kind.agrees(b.kind) for a, b in zip(base, own[place:], strict=False))
+        start
+        for start in range(surplus + 1)
+        if all(a.kind.agrees(b.kind) for a, b in zip(base, longer[start:], strict=False))
     ]
     if len(fitting) < 2:
         return fitting[0] if fitting else None
-    ends = np.array([each.end_ns for each in base])
+    ends = np.array([collective.end_ns for collective in base])
     apart = {
-        place: ends - np.array([each.end_ns for each in own[place : place + len(base)]])
-        for place in fitting
+        start: ends
+        - np.array([collective.end_ns for collective in longer[start : start + len(base)]])
+        for start in fitting
     }
     spread = {
-        place: float(np.median(np.abs(each - np.median(each)))) for place, each in apart.items()
+        start: float(np.median(np.abs(differences - np.median(differences))))
+        for start, differences in apart.items()
     }
-    least = min(spread.values()) * _ALIKE + 1000
-    near = [place for place in fitting if spread[place] <= least]
-    return min(near, key=lambda place: abs(float(np.median(apart[place]))))
+    max_spread = min(spread.values()) * _ALIKE + 1000
+    near = [start for start in fitting if spread[start] <= max_spread]
+    return min(near, key=lambda start: abs(float(np.median(apart[start]))))
 
 
 def _differ(
-    group: _Group, one: tuple[str, Sequence[_Own]], other: tuple[str, Sequence[_Own]]
+    group: _Group, one: tuple[str, Sequence[_OnGpu]], other: tuple[str, Sequence[_OnGpu]]
 ) -> str:
     """Returns a sentence about the first difference of two ranks' collectives."""
-    for place, (a, b) in enumerate(zip(one[1], other[1], strict=False)):
+    for index, (a, b) in enumerate(zip(one[1], other[1], strict=False)):
         if not a.kind.agrees(b.kind):
             return (
-                f"collective {place} of {_called(group)} is {_said(a.kind)} on {one[0]} and "
-                f"{_said(b.kind)} on {other[0]}: are the profiles of one run?"
+                f"collective {index} of {_group_words(group)} is {_op_words(a.kind)} on {one[0]} "
+                f"and {_op_words(b.kind)} on {other[0]}: are the profiles of one run?"
             )
     return (
-        f"{one[0]} has {len(one[1])} collectives of {_called(group)} and {other[0]} has "
+        f"{one[0]} has {len(one[1])} collectives of {_group_words(group)} and {other[0]} has "
         f"{len(other[1])}: are the profiles of one run, and of the same steps?"
     )
 
 
-def _said(kind: Kind) -> str:
+def _op_words(kind: Kind) -> str:
     if kind.sizes is None:
         return kind.op or "unknown"
     sent, received, type_ = kind.sizes
@@ -486,15 +500,15 @@ def clocks_of(
     # From the first one on, over the pairs with most collectives in common.
     while len(clocks) < count:
         reached = [
-            (len(each.ends) + len(each.least) + len(each.most), one, other)
-            for (one, other), each in apart.items()
+            (len(bounds.ends) + len(bounds.least) + len(bounds.most), one, other)
+            for (one, other), bounds in apart.items()
             if one in clocks and other not in clocks
         ]
         if not reached:
-            left = next(source for source in range(count) if source not in clocks)
-            clocks[left] = Clock(0, UNKNOWN)
+            unreached = next(source for source in range(count) if source not in clocks)
+            clocks[unreached] = Clock(0, UNKNOWN)
             continue
-        _, one, other = max(reached, key=lambda each: (each[0], -each[2]))
+        _, one, other = max(reached, key=lambda bounds: (bounds[0], -bounds[2]))
         added, uncertain, off_ns = apart[one, other].clock()
         before = clocks[one]
         if before.uncertain_ns == UNKNOWN:
@@ -526,21 +540,21 @@ class _Apart(NamedTuple):
         low, high = max(self.least, default=-_FAR_NS), min(self.most, default=_FAR_NS)
         # Clocks of one host are equal; only ends that agree are better known than that.
         added = int(np.median(self.ends)) if self.ends else min(max(0, low), high)
-        off = np.abs(np.array(self.ends or [0], np.int64) - added)
-        spread = int(np.quantile(off, 0.9)) if len(self.ends) > 1 else _FAR_NS
+        deviation = np.abs(np.array(self.ends or [0], np.int64) - added)
+        spread = int(np.quantile(deviation, 0.9)) if len(self.ends) > 1 else _FAR_NS
         if low <= high:
             added = min(max(added, low), high)
             # A single collective says no more than its bounds.
             spread = min(spread, max(high - added, added - low))
             return added, max(spread, _RESOLUTION_NS) if spread < _FAR_NS // 2 else UNKNOWN, 0
         drift = low - high
-        allowed = max(_LEAST_APART_NS, _DRIFT * self.span_ns)
+        allowed = max(_MIN_DRIFT_NS, _DRIFT * self.span_ns)
         return added, max(min(spread, self.span_ns), drift), drift if drift > allowed else 0
 
     def reversed(self) -> _Apart:
         """Returns the bounds of the difference with the two clocks exchanged."""
-        ends, least, most = ([-ns for ns in column] for column in self[:3])
-        return _Apart(ends, most, least, self.span_ns)
+        ends, lower, upper = ([-ns for ns in column] for column in self[:3])
+        return _Apart(ends, upper, lower, self.span_ns)
 
 
 def _apart(
@@ -549,35 +563,35 @@ def _apart(
     """Returns how far the clocks of each pair of sources are apart, by collectives."""
     work = activity.work
     span_ns = max(
-        int(own["end_ns"].max() - own["start_ns"].min())
-        for own in (work[np.isin(work["gpu"], [gpu])] for gpu in sources)
-        if len(own)
+        int(gpu_work["end_ns"].max() - gpu_work["start_ns"].min())
+        for gpu_work in (work[np.isin(work["gpu"], [gpu])] for gpu in sources)
+        if len(gpu_work)
     )
     result: dict[tuple[int, int], _Apart] = {}
     gpus, starts, ends = (
         work[name][collectives.row].tolist() for name in ("gpu", "start_ns", "end_ns")
     )
     edges = collectives.edges.tolist()
-    for number, kind in enumerate(collectives.kinds):
+    for index, kind in enumerate(collectives.kinds):
         if kind.op not in SYNCHRONIZING and kind.op != EXCHANGE:
             continue
-        for one, other in _pairs(edges[number], edges[number + 1]):
+        for one, other in _pairs(edges[index], edges[index + 1]):
             a, b = sources[gpus[one]], sources[gpus[other]]
             if a == b:
                 continue
             if a > b:
                 (a, one), (b, other) = (b, other), (a, one)
-            each = result.setdefault((a, b), _Apart([], [], [], span_ns))
+            pair_apart = result.setdefault((a, b), _Apart([], [], [], span_ns))
             is_first_sender = _sends(kind, gpus[one], activity.ranks)
             if is_first_sender is not True:  # the first one needs what the other one started
-                each.most.append(ends[one] - starts[other])
+                pair_apart.most.append(ends[one] - starts[other])
             if is_first_sender is not False:
-                each.least.append(starts[one] - ends[other])
+                pair_apart.least.append(starts[one] - ends[other])
             if is_first_sender is None or _received_late(
                 (starts[one], ends[one]), (starts[other], ends[other]), is_first_sender
             ):
-                each.ends.append(ends[one] - ends[other])
-    return result | {(b, a): each.reversed() for (a, b), each in result.items()}
+                pair_apart.ends.append(ends[one] - ends[other])
+    return result | {(b, a): pair_apart.reversed() for (a, b), pair_apart in result.items()}
 
 
 def _sends(kind: Kind, gpu: int, ranks: Mapping[int, int]) -> bool | None:
@@ -593,8 +607,8 @@ def _received_late(one: tuple[int, int], other: tuple[int, int], first_sends: bo
 
 def _pairs(first: int, last: int) -> Iterator[tuple[int, int]]:
     """Yields each pair of places once; of many ranks only those with the first one."""
-    if last - first <= _MOST_PAIRED:
-        for one in range(first, last):
-            yield from ((one, other) for other in range(one + 1, last))
+    if last - first <= _MAX_PAIRED:
+        for index in range(first, last):
+            yield from ((index, other) for other in range(index + 1, last))
     else:
         yield from ((first, other) for other in range(first + 1, last))

@@ -110,9 +110,9 @@ def _exponential(rng: np.random.Generator, drawn: Drawn, blocks: int) -> Float64
 
 
 def _last(rng: np.random.Generator, drawn: Drawn, blocks: int) -> Float64Array:
-    found = np.full(blocks, drawn.mean)
-    found[-1:] += drawn.spread
-    return found
+    latest = np.full(blocks, drawn.mean)
+    latest[-1:] += drawn.spread
+    return latest
 
 
 def _falling(rng: np.random.Generator, drawn: Drawn, blocks: int) -> Float64Array:

@@ -66,12 +66,12 @@ class EventTable:
             self.partitions,
         )
 
-    def chosen(self, which: npt.NDArray[np.bool_]) -> EventTable:
+    def chosen(self, selected: npt.NDArray[np.bool_]) -> EventTable:
         """Returns the sequences for which a mask is True."""
         sizes = np.diff(self.bounds)
         return EventTable(
-            self.cells[np.repeat(which, sizes)],
-            np.concatenate([[0], sizes[which].cumsum()]),
+            self.cells[np.repeat(selected, sizes)],
+            np.concatenate([[0], sizes[selected].cumsum()]),
             self.partitions,
         )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 _OTHERS = {"AMD": ("amd", "instinct", "radeon"), "Intel": ("intel", "arc(tm)", "ponte vecchio")}
 _WARP = 32  # threads of a warp of every GPU of NVIDIA
-MOST_SMS = 65_536  # as of a device: schema/device.toml
+MAX_SMS = 65_536  # as of a device: schema/device.toml
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,16 +41,16 @@ class GpuFacts:
     shared_memory_per_block: int | None = None
 
     @classmethod
-    def of(cls, said: Mapping[str, object]) -> GpuFacts:
+    def of(cls, values: Mapping[str, object]) -> GpuFacts:
         """Returns the facts that a file has by these names, without invalid values."""
-        given: dict[str, object] = {}
+        facts: dict[str, object] = {}
         for field in fields(cls):
-            value = said.get(field.name)
-            most = MOST_SMS if field.name == "sms" else 2**31 - 1
+            value = values.get(field.name)
+            high = MAX_SMS if field.name == "sms" else 2**31 - 1
             is_text = field.name == "name"
-            if isinstance(value, str) if is_text else type(value) is int and 0 <= value <= most:
-                given[field.name] = value
-        return cls(**given)  # type: ignore[arg-type]
+            if isinstance(value, str) if is_text else type(value) is int and 0 <= value <= high:
+                facts[field.name] = value
+        return cls(**facts)  # type: ignore[arg-type]
 
     @property
     def other_vendor(self) -> str | None:

@@ -19,27 +19,27 @@ def meeting_groups(seq: Sequence) -> dict[str, tuple[int, ...]]:
     """
     launches = seq.launches
     groups: dict[str, list[int]] = {}
-    for number, launch in enumerate(launches):
+    for index, launch in enumerate(launches):
         if launch.meets is not None:
-            groups.setdefault(launch.meets, []).append(number)
+            groups.setdefault(launch.meets, []).append(index)
     if not groups:
         return {}
-    for name, numbers in groups.items():
-        first = launches[numbers[0]]
-        for number in numbers:
-            if launches[number].in_block_order != first.in_block_order:
+    for name, group in groups.items():
+        first = launches[group[0]]
+        for index in group:
+            if launches[index].in_block_order != first.in_block_order:
                 raise ValueError(
-                    f"Launch.in_block_order: {launches[number].in_block_order} of launch {number}, "
-                    f"but {first.in_block_order} of launch {numbers[0]}; all launches that meet "
+                    f"Launch.in_block_order: {launches[index].in_block_order} of launch {index}, "
+                    f"but {first.in_block_order} of launch {group[0]}; all launches that meet "
                     f"{shown(name)} agree"
                 )
-        if len(numbers) == 1 and first.blocks == 1 and not first.in_block_order:
+        if len(group) == 1 and first.blocks == 1 and not first.in_block_order:
             raise ValueError(
-                f"Launch.meets: {shown(name)} is the name of launch {numbers[0]} alone, which has "
+                f"Launch.meets: {shown(name)} is the name of launch {group[0]} alone, which has "
                 "one block; at least two blocks meet"
             )
     _check_graphs(seq)
-    return {name: tuple(numbers) for name, numbers in groups.items()}
+    return {name: tuple(group) for name, group in groups.items()}
 
 
 def _check_graphs(seq: Sequence) -> None:

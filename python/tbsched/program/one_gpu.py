@@ -18,9 +18,9 @@ def one_gpu(owner: str, seq: Sequence) -> None:
                     f"{owner}: Sequence.events[{position}].{name} is {getattr(event, name)}, but "
                     f"{owner} knows one GPU, of index 0"
                 )
-    for number, launch in enumerate(seq.launches):
+    for index, launch in enumerate(seq.launches):
         if launch.meets is not None:
             raise ValueError(
-                f"{owner}: Launch.meets of launch {number} is {launch.meets!r}, but {owner} does "
+                f"{owner}: Launch.meets of launch {index} is {launch.meets!r}, but {owner} does "
                 "not know blocks that meet; predict does"
             )

@@ -83,8 +83,8 @@ class Partition(Shown):
     group: int | None = None
 
     def __post_init__(self) -> None:
-        given = items("Partition", "sms", self.sms)
-        sms = tuple(integer("Partition", f"sms[{k}]", sm, 0, MAX_SM) for k, sm in enumerate(given))
+        listed = items("Partition", "sms", self.sms)
+        sms = tuple(integer("Partition", f"sms[{k}]", sm, 0, MAX_SM) for k, sm in enumerate(listed))
         for before, after in itertools.pairwise(sms):
             if after <= before:
                 raise ValueError(f"Partition.sms: {after} after {before}, they must ascend")
@@ -112,9 +112,9 @@ def partition_to_data(partition: Partition) -> dict[str, Any]:
     return data
 
 
-def partition_from_data(where: str, given: object) -> Partition:
+def partition_from_data(where: str, data: object) -> Partition:
     """Returns the inverse of :func:`partition_to_data`; ``where`` is for messages of errors."""
-    values = known_fields(where, given, ("sms", "split", "group"), ("sms",))
+    values = known_fields(where, data, ("sms", "split", "group"), ("sms",))
     if values.get("split") is not None:
         split = known_fields(f"{where}.split", values["split"], _SPLIT_FIELDS, ("min_sms",))
         values["split"] = SmSplit(**split)

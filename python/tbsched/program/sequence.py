@@ -132,13 +132,13 @@ class Sequence(Shown):
 
         In order. So nodes that record CUDA events, or wait for them, are among these.
         """
-        found: list[Numbered] = []
+        operations: list[Numbered] = []
         for event in self._events:
             if isinstance(event, Transfer):
-                found.append(event)
+                operations.append(event)
             elif isinstance(event, GraphLaunch):
-                found += event.graph.transfers
-        return tuple(found)
+                operations += event.graph.transfers
+        return tuple(operations)
 
     @property
     def gpus(self) -> int:
@@ -148,10 +148,10 @@ class Sequence(Shown):
             >>> tb.Sequence([tb.Launch(8, 64, 32, gpu=1, duration=1e-5)]).gpus
             2
         """
-        most = 0
+        highest = 0
         for event in self._events:
-            most = max(most, getattr(event, "gpu", 0), getattr(event, "peer", None) or 0)
-        return most + 1
+            highest = max(highest, getattr(event, "gpu", 0), getattr(event, "peer", None) or 0)
+        return highest + 1
 
     @property
     def launch_gpus(self) -> tuple[int, ...]:
@@ -162,10 +162,10 @@ class Sequence(Shown):
             >>> tb.Sequence([graph.launch(gpu=1)]).launch_gpus
             (1, 1)
         """
-        found: list[int] = []
+        gpus: list[int] = []
         for event in self._events:
-            found += [getattr(event, "gpu", 0)] * len(event.launches)
-        return tuple(found)
+            gpus += [getattr(event, "gpu", 0)] * len(event.launches)
+        return tuple(gpus)
 
     def __len__(self) -> int:
         return len(self._events)
@@ -398,17 +398,17 @@ def with_launches(sequence: Sequence, launches: Iterable[Launch]) -> Sequence:
     Raises:
         ValueError: not as many.
     """
-    given = tuple(launches)
-    if len(given) != len(sequence.launches):
-        raise ValueError(f"launches: {len(given)} for {len(sequence.launches)}")
-    others = iter(given)
+    new_launches = tuple(launches)
+    if len(new_launches) != len(sequence.launches):
+        raise ValueError(f"launches: {len(new_launches)} for {len(sequence.launches)}")
+    remaining = iter(new_launches)
 
     def changed(event: Event) -> Event:
         if isinstance(event, Launch):
-            return next(others)
+            return next(remaining)
         if isinstance(event, GraphLaunch):
             graph = event.graph
-            nodes = [next(others) if isinstance(n, Launch) else n for n in graph.nodes]
+            nodes = [next(remaining) if isinstance(n, Launch) else n for n in graph.nodes]
             return replace(event, graph=graph.with_nodes(nodes))
         if isinstance(event, Release | Transfer | Control):
             return event
@@ -425,16 +425,16 @@ def with_durations(
     A graph that is launched again is still the same one. ``transfers`` take the places of copies
     and memsets that are no nodes; those for which there is none stay.
     """
-    others = iter(transfers)
+    remaining = iter(transfers)
     changed = [
-        next(others, event) if isinstance(event, Copy | Memset) else event
+        next(remaining, event) if isinstance(event, Copy | Memset) else event
         for event in with_launches(sequence, launches)
     ]
     return Sequence([
-        replace(event, _executable=own.graph)
-        if isinstance(event, GraphLaunch) and isinstance(own, GraphLaunch)
+        replace(event, _executable=unchanged.graph)
+        if isinstance(event, GraphLaunch) and isinstance(unchanged, GraphLaunch)
         else event
-        for event, own in zip(changed, sequence, strict=True)
+        for event, unchanged in zip(changed, sequence, strict=True)
     ])  # fmt: skip
 
 

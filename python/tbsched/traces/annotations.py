@@ -134,7 +134,7 @@ def check_known(extra: Extra, launches: int, events: int, *, hangs: bool = False
         ValueError: naming the key.
     """
     times = extra.get(_ISSUED_NS)
-    if times is not None and not (_is_times(times, hangs) and len(times) == launches):
+    if times is not None and not (_are_times(times, hangs) and len(times) == launches):
         raise ValueError(
             f"{_ISSUED_NS}: nanoseconds per launch are needed, integers of 0 to {MAX_NS}, "
             f"{launches} in all"
@@ -143,7 +143,7 @@ def check_known(extra: Extra, launches: int, events: int, *, hangs: bool = False
     if calls is not None and not (
         isinstance(calls, list)
         and len(calls) == events
-        and all(_is_times(call, hangs) and len(call) == 2 and _ascend(*call) for call in calls)
+        and all(_are_times(call, hangs) and len(call) == 2 and _ascend(*call) for call in calls)
     ):
         raise ValueError(
             f"{_CALLED_NS}: when each call began and returned is needed, integers of 0 to "
@@ -161,23 +161,23 @@ def check_known(extra: Extra, launches: int, events: int, *, hangs: bool = False
                 raise ValueError(f"{key}: {needed} is needed, got {shown(extra[key])}")
 
 
-def _are_groups(groups: object, met: object, launches: int) -> bool:
-    """Returns whether ``groups`` and ``met`` of a file are groups of launches and flags."""
-    if not (isinstance(groups, list) and isinstance(met, list) and len(met) == len(groups)):
+def _are_groups(groups: object, flags: object, launches: int) -> bool:
+    """Returns whether ``groups`` and ``flags`` of a file are groups of launches and flags."""
+    if not (isinstance(groups, list) and isinstance(flags, list) and len(flags) == len(groups)):
         return False
     if not all(isinstance(group, list) for group in groups):
         return False
-    numbers = [number for group in groups for number in group]
+    launches_of_groups = [launch for group in groups for launch in group]
     return (
-        all(type(number) is int and 0 <= number < launches for number in numbers)
-        and len(set(numbers)) == len(numbers)
-        and all(isinstance(one, bool) for one in met)
+        all(type(launch) is int and 0 <= launch < launches for launch in launches_of_groups)
+        and len(set(launches_of_groups)) == len(launches_of_groups)
+        and all(isinstance(flag, bool) for flag in flags)
     )
 
 
-def _is_times(given: object, hangs: bool) -> bool:
-    return isinstance(given, list) and all(
-        (type(time) is int and 0 <= time <= MAX_NS) or (hangs and time is None) for time in given
+def _are_times(times: object, hangs: bool) -> bool:
+    return isinstance(times, list) and all(
+        (type(time) is int and 0 <= time <= MAX_NS) or (hangs and time is None) for time in times
     )
 
 
@@ -210,9 +210,9 @@ def called_ns(extra: Extra) -> list[list[int]] | None:
     return extra.get(_CALLED_NS)
 
 
-def meetings(groups: tuple[tuple[int, ...], ...], met: tuple[bool, ...]) -> dict[str, Any]:
+def meetings(groups: tuple[tuple[int, ...], ...], has_met: tuple[bool, ...]) -> dict[str, Any]:
     """The launches of each group whose blocks wait for each other, and whether they have met."""
-    return {_GROUPS: [list(group) for group in groups], _MET: list(met)}
+    return {_GROUPS: [list(group) for group in groups], _MET: list(has_met)}
 
 
 def met_groups(extra: Extra) -> list[tuple[tuple[int, ...], bool]] | None:

@@ -38,15 +38,17 @@ def load_traces(path: str | os.PathLike[str]) -> list[Trace]:
         >>> [trace.sequence.launches for trace in tb.load_traces("one.jsonl")]
         [(Launch(blocks=8, threads=64, registers=32),)]
     """
-    place = storage.as_path(path)
-    if storage.is_folder(place):
-        files = sorted(file for file in place.iterdir() if is_trace_file(file) and file.is_file())
+    trace_path = storage.as_path(path)
+    if storage.is_folder(trace_path):
+        files = sorted(
+            file for file in trace_path.iterdir() if is_trace_file(file) and file.is_file()
+        )
         return [trace for file in files for trace in load_traces(file)]
-    with storage.opened(place) as packed:
-        return read_traces(place, packed)
+    with storage.opened(trace_path) as packed:
+        return read_traces(trace_path, packed)
 
 
-def read_traces(place: Path, packed: BinaryIO) -> list[Trace]:
+def read_traces(path: Path, packed: BinaryIO) -> list[Trace]:
     """Reads an open trace file; the ending of its path says how it is packed.
 
     Raises:
@@ -54,10 +56,10 @@ def read_traces(place: Path, packed: BinaryIO) -> list[Trace]:
     """
     traces: list[Trace] = []
     devices: tuple[DeviceInfo, ...] = ()
-    lines = _lines(place, packed)
-    number = 0
+    lines = _lines(path, packed)
+    line_number = 0
     try:
-        for number in itertools.count(1):  # noqa: B007 - for the error
+        for line_number in itertools.count(1):  # noqa: B007 - for the error
             line = next(lines, None)
             if line is None:
                 break
@@ -74,11 +76,11 @@ def read_traces(place: Path, packed: BinaryIO) -> list[Trace]:
                 flags = b"true" in line or b"false" in line
                 traces.append(read_record(record, devices, flags=flags))
     except _UNREADABLE as error:
-        what = f"{error} is missing" if isinstance(error, KeyError) else error
+        problem = f"{error} is missing" if isinstance(error, KeyError) else error
         hint = "" if devices else _NO_HEADER
-        raise ValueError(f"{storage.shown(place)}, line {number}: {what}{hint}") from error
+        raise ValueError(f"{storage.shown(path)}, line {line_number}: {problem}{hint}") from error
     if not devices:
-        raise ValueError(f"{storage.shown(place)}: no header line, not a trace file")
+        raise ValueError(f"{storage.shown(path)}: no header line, not a trace file")
     return traces
 
 
@@ -119,9 +121,9 @@ def save_traces(path: str | os.PathLike[str], traces: Iterable[Trace]) -> None:
         >>> len(tb.load_traces("two.jsonl.gz"))
         2
     """
-    place = storage.as_path(path)
+    trace_path = storage.as_path(path)
     checked = instances("save_traces", "traces", traces, Trace)
-    with storage.replacing(place) as file, _packed(place, file) as out:
+    with storage.replacing(trace_path) as file, _packed(trace_path, file) as out:
         header: Header | None = None
         for trace in checked:
             before, header = header, Header.of(trace, header)
@@ -147,8 +149,8 @@ def _lines(path: Path, file: BinaryIO) -> Iterator[bytes]:
     Raises:
         ValueError: longer, or more, than those of traces.
     """
-    for number, line in enumerate(unpacking.lines(file, path, MAX_LINE_BYTES)):
-        yield line if number else line.removeprefix(b"\xef\xbb\xbf")
+    for index, line in enumerate(unpacking.lines(file, path, MAX_LINE_BYTES)):
+        yield line if index else line.removeprefix(b"\xef\xbb\xbf")
 
 
 def _packed(path: Path, file: BinaryIO) -> contextlib.AbstractContextManager[BinaryIO]:

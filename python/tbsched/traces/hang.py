@@ -136,7 +136,7 @@ def hang_of(
     values: Iterable[tuple[int, str, int, int]],
 ) -> Hang:
     """Returns the hang of a sequence, from what is left of it when nothing more happens."""
-    left = {launch: (started, cause, behind) for launch, started, cause, behind in launches}
+    pending = {launch: (started, cause, behind) for launch, started, cause, behind in launches}
     gpus = seq.launch_gpus
     stranded = tuple(
         Stranded(
@@ -146,14 +146,14 @@ def hang_of(
             cause,
             behind if behind >= 0 else None,
         )
-        for launch, (started, cause, behind) in left.items()
+        for launch, (started, cause, behind) in pending.items()
         if cause is not None
     )
-    waiting = tuple(launch for launch, (started, _, _) in left.items() if started > 0)
-    found = _Waits(seq, stranded, waiting, tuple(calls))
-    cycle = found.cycle()
+    waiting = tuple(launch for launch, (started, _, _) in pending.items() if started > 0)
+    waits = _Waits(seq, stranded, waiting, tuple(calls))
+    cycle = waits.cycle()
     awaited = tuple(AwaitedValue(*value) for value in values)
-    return Hang(stranded, waiting, cycle, tuple(calls), awaited, found.text(cycle, awaited))
+    return Hang(stranded, waiting, cycle, tuple(calls), awaited, waits.text(cycle, awaited))
 
 
 class _Waits:
@@ -168,52 +168,59 @@ class _Waits:
     ) -> None:
         self._seq = seq
         self._gpus = seq.launch_gpus
-        self._several = seq.gpus > 1
-        self._stranded = {each.launch: each for each in stranded}
+        self._has_several_gpus = seq.gpus > 1
+        self._stranded = {item.launch: item for item in stranded}
         self._waiting = waiting
         self._calls = calls
-        self._left = tuple(dict.fromkeys((*waiting, *self._stranded)))
+        self._pending = tuple(dict.fromkeys((*waiting, *self._stranded)))
         self._by_call: dict[int, list[int]] = {}
         self._group_of = {
-            number: numbers
-            for numbers in meeting_groups(seq).values()
-            for number in numbers
-            if not seq.launches[number].in_block_order
+            launch: group
+            for group in meeting_groups(seq).values()
+            for launch in group
+            if not seq.launches[launch].in_block_order
         }
         self._event_of = [position for position, event in enumerate(seq) for _ in event.launches]
 
-    def others(self, launch: int) -> list[tuple[int, str]]:
+    def waits_for(self, launch: int) -> list[tuple[int, str]]:
         """Returns what a launch waits for, and why."""
-        found: list[tuple[int, str]] = []
+        reasons: list[tuple[int, str]] = []
         if launch in self._waiting:
             group = self._group_of.get(launch, ())
-            found += [(other, "meets") for other in group if other in self._stranded]
-        own = self._stranded.get(launch)
-        if own is None:
-            return found
-        if own.behind is not None:
-            found.append((own.behind, own.cause))
-        elif own.cause in _HELD:
-            on_gpu = [k for k in self._waiting if self._gpus[k] == own.gpu]
-            found += [(other, own.cause) for other in on_gpu]
-        elif own.cause == "value":
-            found += [(other, "value") for other in self._writers(launch)]
-        elif own.cause == "host":
-            found += [(other, "host") for other in self._awaited_by_host(self._event_of[launch])]
-        return found
+            reasons += [
+                (other_launch, "meets") for other_launch in group if other_launch in self._stranded
+            ]
+        stranded_launch = self._stranded.get(launch)
+        if stranded_launch is None:
+            return reasons
+        if stranded_launch.behind is not None:
+            reasons.append((stranded_launch.behind, stranded_launch.cause))
+        elif stranded_launch.cause in _HELD:
+            on_gpu = [k for k in self._waiting if self._gpus[k] == stranded_launch.gpu]
+            reasons += [(other_launch, stranded_launch.cause) for other_launch in on_gpu]
+        elif stranded_launch.cause == "value":
+            reasons += [(other_launch, "value") for other_launch in self._writers(launch)]
+        elif stranded_launch.cause == "host":
+            reasons += [
+                (other_launch, "host")
+                for other_launch in self._awaited_by_host(self._event_of[launch])
+            ]
+        return reasons
 
     def cycle(self) -> tuple[WaitsFor, ...]:
         """Returns a shortest circle through the first launch that has one."""
-        for_values = [k for k, each in self._stranded.items() if each.cause == "value"]
+        for_values = [
+            k for k, stranded_launch in self._stranded.items() if stranded_launch.cause == "value"
+        ]
         for start in (*self._waiting, *for_values):
             before: dict[int, tuple[int, str]] = {}
             line = deque([start])
             while line and start not in before:
                 launch = line.popleft()
-                for other, cause in self.others(launch):
-                    if other not in before:
-                        before[other] = (launch, cause)
-                        line.append(other)
+                for next_launch, cause in self.waits_for(launch):
+                    if next_launch not in before:
+                        before[next_launch] = (launch, cause)
+                        line.append(next_launch)
             if start in before:
                 return self._circle(start, before)
         return ()
@@ -221,11 +228,11 @@ class _Waits:
     def _circle(self, start: int, before: Mapping[int, tuple[int, str]]) -> tuple[WaitsFor, ...]:
         """Returns the waits of a cycle that begins at a launch, given what each waits for."""
         steps: list[WaitsFor] = []
-        other = start
-        while not steps or other != start:
-            launch, cause = before[other]
-            steps.append(WaitsFor(launch, self._gpus[launch], other, cause))
-            other = launch
+        awaited = start
+        while not steps or awaited != start:
+            launch, cause = before[awaited]
+            steps.append(WaitsFor(launch, self._gpus[launch], awaited, cause))
+            awaited = launch
         return tuple(reversed(steps))
 
     def _unwritten(self, launch: int) -> WaitValue | None:
@@ -234,7 +241,7 @@ class _Waits:
         for wait in self._seq.events[: self._event_of[launch]]:
             if (
                 isinstance(wait, WaitValue)
-                and _place(wait) == _place(event)
+                and _queue_of(wait) == _queue_of(event)
                 and not any(self._happens(position) for position in self._writes(wait))
             ):
                 return wait
@@ -256,12 +263,12 @@ class _Waits:
 
     def _before(self, position: int) -> list[int]:
         """Returns what is left before an event in its stream."""
-        place = _place(self._seq[position])
+        queue = _queue_of(self._seq[position])
         return [
             launch
-            for launch in self._left
+            for launch in self._pending
             if self._event_of[launch] < position
-            and _place(self._seq[self._event_of[launch]]) == place
+            and _queue_of(self._seq[self._event_of[launch]]) == queue
         ]
 
     def _call_before(self, position: int) -> int | None:
@@ -281,11 +288,11 @@ class _Waits:
         wait = self._unwritten(launch)
         if wait is None:
             return []
-        found: list[int] = []
+        launches: list[int] = []
         for position in self._writes(wait):
-            found += self._before(position)
-            found += self._awaited_by_host(position)
-        return found
+            launches += self._before(position)
+            launches += self._awaited_by_host(position)
+        return launches
 
     def _awaited_by_host(self, position: int) -> list[int]:
         """Returns the launches for which a host waits instead of calling an event."""
@@ -310,9 +317,9 @@ class _Waits:
             (
                 holder
                 for holder in self._calls
-                if isinstance(other := self._seq[holder], HostCall)
-                and other.holds == "throughout"
-                and other.host != getattr(event, "host", 0)
+                if isinstance(call_of_holder := self._seq[holder], HostCall)
+                and call_of_holder.holds == "throughout"
+                and call_of_holder.host != getattr(event, "host", 0)
             ),
             None,
         )
@@ -322,14 +329,14 @@ class _Waits:
         event = self._seq[call]
         if isinstance(event, Synchronize) and event.event is not None:
             return self._awaited_by_event(event.event, call)
-        gpu, stream = _place(event)
+        gpu, stream = _queue_of(event)
         is_of_all = isinstance(event, HostCall | Synchronize) and stream is None
         return [
             launch
-            for launch in self._left
+            for launch in self._pending
             if self._may_precede(self._event_of[launch], call)
             and self._gpus[launch] == gpu
-            and (is_of_all or _place(self._seq[self._event_of[launch]])[1] == stream)
+            and (is_of_all or _queue_of(self._seq[self._event_of[launch]])[1] == stream)
         ]
 
     def _awaited_by_event(self, name: int, call: int) -> list[int]:
@@ -345,11 +352,11 @@ class _Waits:
         ]
         # The last one counts. Threads are called in an order that the sequence does not say.
         earlier = [position for position in records if position < call][-1:]
-        found: dict[int, None] = {}
+        launches: dict[int, None] = {}
         for position in earlier or records:
-            found |= dict.fromkeys(self._before(position))
-            found |= dict.fromkeys(k for k in self._left if self._event_of[k] == position)
-        return list(found)
+            launches |= dict.fromkeys(self._before(position))
+            launches |= dict.fromkeys(k for k in self._pending if self._event_of[k] == position)
+        return list(launches)
 
     def _may_precede(self, position: int, call: int) -> bool:
         """Returns whether an event is called before a call, or another thread may do so."""
@@ -360,11 +367,13 @@ class _Waits:
         """Says all of it."""
         lines = ["It hangs."]
         stranded = list(self._stranded.values())
-        lines += [self._never_starts(each) for each in stranded[:_MOST_LINES]]
+        lines += [
+            self._stranded_sentence(stranded_launch) for stranded_launch in stranded[:_MOST_LINES]
+        ]
         if len(stranded) > _MOST_LINES:
             lines.append(f"Blocks of {len(stranded) - _MOST_LINES} more launches never start.")
-        lines += [self._waits(step) for step in cycle]
-        lines += list(dict.fromkeys(map(self._awaits, values)))
+        lines += [self._wait_sentence(step) for step in cycle]
+        lines += list(dict.fromkeys(map(self._value_sentence, values)))
         for call in self._calls[:_MOST_LINES]:
             lines.append(f"The call of event {call} never returns: {self._seq[call]!r}.")
         return "\n".join(lines)
@@ -375,46 +384,49 @@ class _Waits:
         words = f"{'L' if capital else 'l'}aunch {launch}" + (
             f" ({on_one_line(name)})" if name else ""
         )
-        return f"{words} on GPU {self._gpus[launch]}" if self._several else words
+        return f"{words} on GPU {self._gpus[launch]}" if self._has_several_gpus else words
 
-    def _never_starts(self, each: Stranded) -> str:
+    def _stranded_sentence(self, stranded: Stranded) -> str:
         """Returns a sentence: how many blocks of a launch never start, and why."""
-        blocks = self._seq.launches[each.launch].blocks
-        number = "The only block" if blocks == 1 else f"{each.blocks} of {blocks} blocks"
-        verb = "starts" if each.blocks == 1 else "start"
-        words = f"{number} of {self._name(each.launch)} never {verb}: "
-        if each.cause in _HELD:
-            return words + f"{_HELD[each.cause]} {_are(each.cause)} missing."
-        if each.behind is not None:
-            return words + f"it {_ORDER.get(each.cause, 'waits for')} {self._name(each.behind)}."
-        if each.cause == "value":
-            wait = self._unwritten(each.launch)
+        blocks = self._seq.launches[stranded.launch].blocks
+        count = "The only block" if blocks == 1 else f"{stranded.blocks} of {blocks} blocks"
+        verb = "starts" if stranded.blocks == 1 else "start"
+        words = f"{count} of {self._name(stranded.launch)} never {verb}: "
+        if stranded.cause in _HELD:
+            return words + f"{_HELD[stranded.cause]} {_are(stranded.cause)} missing."
+        if stranded.behind is not None:
+            return (
+                words
+                + f"it {_ORDER.get(stranded.cause, 'waits for')} {self._name(stranded.behind)}."
+            )
+        if stranded.cause == "value":
+            wait = self._unwritten(stranded.launch)
             value = "a value" if wait is None else f"the value {wait.name!r}"
             return words + f"its stream waits for {value}."
-        if each.cause == "hardware_queue":
+        if stranded.cause == "hardware_queue":
             return words + "a value or a host function holds up its hardware queue."
-        if each.cause == "host":
+        if stranded.cause == "host":
             return words + "the host never calls it."
-        return words + f"{each.cause}."
+        return words + f"{stranded.cause}."
 
-    def _waits(self, step: WaitsFor) -> str:
+    def _wait_sentence(self, step: WaitsFor) -> str:
         """Returns a sentence: who waits for whom in one step of the cycle."""
-        who = self._name(step.launch, capital=True)
+        waiter = self._name(step.launch, capital=True)
         if step.cause == "meets":
             group = self._seq.launches[step.launch].meets
-            own = step.launch == step.other
-            whom = "its own blocks" if own else f"blocks of {self._name(step.other)}"
-            return f"{who} waits for {whom}, which it meets as {group!r}."
-        other = "itself" if step.launch == step.other else self._name(step.other)
+            is_itself = step.launch == step.other
+            whom = "its own blocks" if is_itself else f"blocks of {self._name(step.other)}"
+            return f"{waiter} waits for {whom}, which it meets as {group!r}."
+        awaited = "itself" if step.launch == step.other else self._name(step.other)
         if step.cause in _HELD:
-            return f"{who} waits for {_HELD[step.cause]} that {other} has."
+            return f"{waiter} waits for {_HELD[step.cause]} that {awaited} has."
         if step.cause == "value":
-            return f"{who} waits for a value that is written behind {other}."
+            return f"{waiter} waits for a value that is written behind {awaited}."
         if step.cause == "host":
-            return f"{who} waits for a host that waits for {other}."
-        return f"{who} {_ORDER.get(step.cause, 'waits for')} {other}."
+            return f"{waiter} waits for a host that waits for {awaited}."
+        return f"{waiter} {_ORDER.get(step.cause, 'waits for')} {awaited}."
 
-    def _awaits(self, value: AwaitedValue) -> str:
+    def _value_sentence(self, value: AwaitedValue) -> str:
         """Returns a sentence: which value a stream waits for, and that nobody writes it."""
         written = [
             event.value
@@ -422,14 +434,14 @@ class _Waits:
             if isinstance(event, WriteValue) and event.name == value.name
         ]
         nobody = "; nobody writes so much" if max(written, default=0) < value.value else ""
-        where = f" of GPU {value.gpu}" if self._several else ""
+        where = f" of GPU {value.gpu}" if self._has_several_gpus else ""
         return (
             f"A stream{where} waits until the value {value.name!r} is at least {value.value}; it "
             f"is {value.has}{nobody}."
         )
 
 
-def _place(event: object) -> tuple[int, Stream | None]:
+def _queue_of(event: object) -> tuple[int, Stream | None]:
     """Returns the GPU and stream of an event."""
     return getattr(event, "gpu", 0), getattr(event, "stream", None)
 
@@ -461,31 +473,33 @@ def hang_to_data(hang: Hang, blocks: ListOf[int]) -> dict[str, Any]:
         hang: of a trace.
         blocks: of each launch.
     """
-    stranded = {each.launch: each for each in hang.stranded}
+    stranded = {stranded_launch.launch: stranded_launch for stranded_launch in hang.stranded}
     launches: list[list[object]] = []
     for launch in sorted({*hang.waiting, *stranded}):
-        each = stranded.get(launch)
-        if each is None:
+        stranded_launch = stranded.get(launch)
+        if stranded_launch is None:
             launches.append([launch, blocks[launch], None, -1])
         else:
-            behind = -1 if each.behind is None else each.behind
-            launches.append([launch, blocks[launch] - each.blocks, each.cause, behind])
-    values = [[each.gpu, each.name, each.value, each.has] for each in hang.values]
+            behind = -1 if stranded_launch.behind is None else stranded_launch.behind
+            launches.append(
+                [launch, blocks[launch] - stranded_launch.blocks, stranded_launch.cause, behind]
+            )
+    values = [[awaited.gpu, awaited.name, awaited.value, awaited.has] for awaited in hang.values]
     return {"launches": launches, "calls": list(hang.calls), "values": values}
 
 
-def hang_from_data(seq: Sequence, given: object) -> Hang:
+def hang_from_data(seq: Sequence, data: object) -> Hang:
     """Returns the inverse of :func:`hang_to_data`.
 
     Raises:
         TypeError, ValueError: naming the field.
     """
-    if not isinstance(given, dict) or set(given) != {"launches", "calls", "values"}:
+    if not isinstance(data, dict) or set(data) != {"launches", "calls", "values"}:
         raise ValueError(
-            f"hang: an object of launches, calls and values is needed, got {shown(given)}"
+            f"hang: an object of launches, calls and values is needed, got {shown(data)}"
         )
     rows: list[HungLaunch] = []
-    for row in _listed("launches", given["launches"]):
+    for row in _checked_list("launches", data["launches"]):
         if not isinstance(row, list) or len(row) != 4 or not isinstance(row[2], str | None):
             raise ValueError(
                 "hang.launches: launch, blocks that start, cause and launch behind are needed, got "
@@ -493,25 +507,26 @@ def hang_from_data(seq: Sequence, given: object) -> Hang:
             )
         last = len(seq.launches) - 1
         launch = integer("hang", "launches", row[0], 0, last)
-        most = seq.launches[launch].blocks - (row[2] is not None)
-        started = integer("hang", "launches", row[1], 0, most)
+        max_started = seq.launches[launch].blocks - (row[2] is not None)
+        started = integer("hang", "launches", row[1], 0, max_started)
         rows.append((launch, started, row[2], integer("hang", "launches", row[3], -1, last)))
     calls = [
-        integer("hang", "calls", call, 0, len(seq) - 1) for call in _listed("calls", given["calls"])
+        integer("hang", "calls", call, 0, len(seq) - 1)
+        for call in _checked_list("calls", data["calls"])
     ]
     values: list[tuple[int, str, int, int]] = []
-    for row in _listed("values", given["values"]):
+    for row in _checked_list("values", data["values"]):
         if not isinstance(row, list) or len(row) != 4 or not isinstance(row[1], str):
             raise ValueError(
                 f"hang.values: GPU, name, value and what it is are needed, got {shown(row)}"
             )
-        gpu, name, *numbers = row
-        value, has = (integer("hang", "values", each, 0, MAX_VALUE) for each in numbers)
+        gpu, name, *fields = row
+        value, has = (integer("hang", "values", field, 0, MAX_VALUE) for field in fields)
         values.append((integer("hang", "values", gpu, 0, seq.gpus - 1), name, value, has))
     return hang_of(seq, rows, calls, values)
 
 
-def _listed(key: str, given: object) -> list[Any]:
-    if not isinstance(given, list):
-        raise TypeError(f"hang.{key}: a list is needed, got {shown(given)}")
-    return given
+def _checked_list(key: str, value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError(f"hang.{key}: a list is needed, got {shown(value)}")
+    return value

@@ -153,15 +153,15 @@ def wrong_shape(launch: Launch, placement: Placement) -> tuple[str, object, str]
 def first_outside(smids: Sequence[Int32Array | None], sms: int) -> int | None:
     """Returns the first launch with a block on an SM that is not there; -1 is none."""
     # All at once: of one launch alone the calls take longer than the comparison.
-    given = [smid for smid in smids if smid is not None]
-    if not given:
+    recorded = [smid for smid in smids if smid is not None]
+    if not recorded:
         return None
-    every = np.concatenate(given)
+    every = np.concatenate(recorded)
     if every.min() >= -1 and every.max() < sms and every.dtype.kind == "i":
         return None
-    whole = (smid is None or smid.dtype.kind == "i" for smid in smids)
+    are_integers = (smid is None or smid.dtype.kind == "i" for smid in smids)
     return next(
-        number
-        for number, (smid, is_whole) in enumerate(zip(smids, whole, strict=True))
+        index
+        for index, (smid, is_whole) in enumerate(zip(smids, are_integers, strict=True))
         if not is_whole or (smid is not None and (smid.min() < -1 or smid.max() >= sms))
     )

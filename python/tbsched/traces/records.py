@@ -89,8 +89,8 @@ class Header:
             before is None
             or before.devices != trace.devices
             or any(
-                own.assumed != other.assumed
-                for own, other in zip(before.devices, trace.devices, strict=True)
+                device.assumed != other.assumed
+                for device, other in zip(before.devices, trace.devices, strict=True)
             )
         ):
             return cls(trace.devices, version)
@@ -149,8 +149,10 @@ def record_line(trace: Trace) -> bytes:
         columns = [getattr(placement, key) for placement in placements]
         if key == "final_smid" and all(column is not None for column in columns):
             # null: as in smid. Most blocks are placed at once, and files stay half the size.
-            same = [np.array_equal(p.smid, c) for p, c in zip(placements, columns, strict=True)]
-            record[key] = [None if s else c.tolist() for s, c in zip(same, columns, strict=True)]
+            is_final = [np.array_equal(p.smid, c) for p, c in zip(placements, columns, strict=True)]
+            record[key] = [
+                None if s else c.tolist() for s, c in zip(is_final, columns, strict=True)
+            ]
         elif key == "smid" or any(column is not None for column in columns):
             record[key] = [None if column is None else column.tolist() for column in columns]
     if any(placement.limiter for placement in placements):
@@ -190,11 +192,11 @@ def read_header(record: dict[str, Any]) -> tuple[DeviceInfo, ...]:
     return tuple(map(_device, devices, assumed))
 
 
-def _device(given: object, assumed: object) -> DeviceInfo:
+def _device(data: object, assumed: object) -> DeviceInfo:
     """Returns the device that a record names."""
-    if not isinstance(given, dict):
-        raise TypeError(f"device: an object is needed, got {shown(given)}")
-    details = dict(given)
+    if not isinstance(data, dict):
+        raise TypeError(f"device: an object is needed, got {shown(data)}")
+    details = dict(data)
     name, sms = details.pop("name"), details.pop("sms")
     if not isinstance(name, str):
         raise TypeError(f"device.name: a string is needed, got {shown(name)}")
@@ -202,13 +204,13 @@ def _device(given: object, assumed: object) -> DeviceInfo:
     return DeviceInfo(name, sms, details, _assumed(assumed))
 
 
-def _assumed(given: object) -> tuple[str, ...] | None:
+def _assumed(paths: object) -> tuple[str, ...] | None:
     """Returns the paths of assumed fields that a record lists; None if it has no list."""
-    if given is None:
+    if paths is None:
         return None
-    if not isinstance(given, list) or not all(isinstance(path, str) for path in given):
-        raise TypeError(f"assumed: a list of strings is needed, got {shown(given)}")
-    return tuple(given)
+    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
+        raise TypeError(f"assumed: a list of strings is needed, got {shown(paths)}")
+    return tuple(paths)
 
 
 def read_record(
@@ -226,23 +228,23 @@ def read_record(
     """
     sequence = events_from_data(record.pop("events"))
     launches = len(sequence.launches)
-    left = record.pop("hang", None)
-    hangs = left is not None
+    hang_data = record.pop("hang", None)
+    hangs = hang_data is not None
     smid = list(_column("smid", record.pop("smid"), launches, flags, hangs))
-    given = record.pop("final_smid", None)
-    final_smid = _column("final_smid", given, launches, flags, hangs)
-    if given is not None:
+    final_data = record.pop("final_smid", None)
+    final_smid = _column("final_smid", final_data, launches, flags, hangs)
+    if final_data is not None:
         final_smid = [a if b is None else b for a, b in zip(smid, final_smid, strict=True)]
     limiter = _limiters(record.pop("limiter", None), launches)
     columns = [_column(key, record.pop(key, None), launches, flags, hangs) for key in _OTHERS]
     placements = tuple(map(Placement, smid, final_smid, limiter, *columns))
     transfer_ns = _transfer_ns(record.pop("transfer_ns", None), flags, hangs)
-    hang = hang_from_data(sequence, left) if hangs else None
+    hang = hang_from_data(sequence, hang_data) if hangs else None
     check_known(record, launches, len(sequence), hangs=hangs)
-    device, *others = devices
+    device, *further_devices = devices
     return Trace(
         sequence, device, placements, id=str(record.pop("id", "")), extra=record,
-        transfer_ns=transfer_ns, others=tuple(others), hang=hang,
+        transfer_ns=transfer_ns, others=tuple(further_devices), hang=hang,
     )  # fmt: skip
 
 
@@ -265,47 +267,47 @@ def _column(key: str, values: object, launches: int, flags: bool, hangs: bool) -
 
 
 def _table(key: str, rows: list[list[int]], flags: bool, hangs: bool) -> npt.NDArray[Any]:
-    numbers = _numbers(key, list(chain.from_iterable(rows)), flags, hangs)
+    flat = _numbers(key, list(chain.from_iterable(rows)), flags, hangs)
     if len(set(map(len, rows))) != 1:
         raise ValueError(f"{key}: as many numbers for each block are needed")
-    return numbers.reshape(len(rows), -1)
+    return flat.reshape(len(rows), -1)
 
 
-def _numbers(key: str, given: list[Any], flags: bool, hangs: bool = False) -> npt.NDArray[Any]:
+def _numbers(key: str, values: list[Any], flags: bool, hangs: bool = False) -> npt.NDArray[Any]:
     """Integers as an array that cannot be written to; None among times only if it hangs."""
     kind = _KINDS[key]
     try:
         # Unlike NumPy's, these arrays take no fractions and no text, and are made faster.
-        numbers = np.frombuffer(array(kind.code, given), kind.dtype)
+        integers = np.frombuffer(array(kind.code, values), kind.dtype)
     except TypeError:
-        if kind is _TIME and hangs and isinstance(given, list) and None in given:
-            return _numbers_or_never(key, given, flags)
-        raise _no_integers(key, given) from None
+        if kind is _TIME and hangs and isinstance(values, list) and None in values:
+            return _numbers_or_never(key, values, flags)
+        raise _no_integers(key, values) from None
     except OverflowError:
         raise ValueError(f"{key}: numbers outside -{kind.most}..{kind.most}") from None
-    if flags and bool in map(type, given):
-        raise _no_integers(key, given)
+    if flags and bool in map(type, values):
+        raise _no_integers(key, values)
     if (
         kind is _TIME
-        and numbers.size
-        and not (-kind.most <= numbers.min() and numbers.max() <= kind.most)
+        and integers.size
+        and not (-kind.most <= integers.min() and integers.max() <= kind.most)
     ):
         raise ValueError(f"{key}: numbers outside -{kind.most}..{kind.most}")
-    numbers.flags.writeable = False
-    return numbers
+    integers.flags.writeable = False
+    return integers
 
 
-def _numbers_or_never(key: str, given: list[Any], flags: bool) -> npt.NDArray[Any]:
+def _numbers_or_never(key: str, values: list[Any], flags: bool) -> npt.NDArray[Any]:
     """Integers as an array, with ``NEVER_NS`` for None."""
-    known = _numbers(key, [0 if time is None else time for time in given], flags)
-    numbers = np.where([time is None for time in given], NEVER_NS, known)
-    numbers.flags.writeable = False
-    return numbers
+    known = _numbers(key, [0 if time is None else time for time in values], flags)
+    integers = np.where([time is None for time in values], NEVER_NS, known)
+    integers.flags.writeable = False
+    return integers
 
 
-def _no_integers(key: str, given: object) -> TypeError:
-    items = given if isinstance(given, list) else [given]
-    wrong = next((item for item in items if type(item) is not int), given)
+def _no_integers(key: str, values: object) -> TypeError:
+    items = values if isinstance(values, list) else [values]
+    wrong = next((item for item in items if type(item) is not int), values)
     return TypeError(f"{key}: integers are needed, got {shown(wrong)}")
 
 

@@ -101,8 +101,8 @@ class Residents(Shown, HoldsArrays):
             [1, 2]
         """
         number = integer("residents", "sm", sm, 0, self.device.sms - 1)
-        found: StructuredArray = self.rows[self.rows["sm"] == number]
-        return found
+        sm_rows: StructuredArray = self.rows[self.rows["sm"] == number]
+        return sm_rows
 
     @property
     def used_slots(self) -> Int64Array:
@@ -125,6 +125,6 @@ class Residents(Shown, HoldsArrays):
         return self._sum(self.rows["blocks"] * self.shared_memory[self.rows["launch"]])
 
     def _sum(self, amounts: Int32Array) -> Int64Array:
-        found = np.zeros((self.device.sms, *amounts.shape[1:]), np.int64)
-        np.add.at(found, self.rows["sm"], amounts)
-        return found
+        sums = np.zeros((self.device.sms, *amounts.shape[1:]), np.int64)
+        np.add.at(sums, self.rows["sm"], amounts)
+        return sums

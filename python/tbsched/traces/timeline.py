@@ -19,16 +19,16 @@ BLOCK = np.dtype(
 
 def timeline_of(placements: Iterable[Placement]) -> StructuredArray:
     """Returns one row per block, by launch and block (see :attr:`tbsched.Trace.timeline`)."""
-    given = tuple(placements)
+    listed = tuple(placements)
     starts, ends = [], []  # and no tuple of both that lives on: of very many they would be slow
-    for launch, placement in enumerate(given):
+    for launch, placement in enumerate(listed):
         start_ns, end_ns = times_of(launch, placement)
         starts.append(start_ns)
         ends.append(end_ns)
     sizes = np.array([len(start_ns) for start_ns in starts], np.int64)
     rows = np.empty(sizes.sum(), BLOCK)
     if len(rows):
-        final = [p.smid if p.final_smid is None else p.final_smid for p in given]
+        final = [p.smid if p.final_smid is None else p.final_smid for p in listed]
         rows["launch"], rows["block"] = numbered_blocks(sizes)
         rows["sm"] = np.concatenate(final)
         rows["start_ns"] = np.concatenate(starts)
@@ -103,8 +103,8 @@ def shares_of(waits: StructuredArray) -> list[tuple[tuple[str, int], int]]:
     shares: dict[tuple[str, int], int] = {}
     waited = waits["end_ns"] - waits["begin_ns"]
     columns = (waits["cause"].tolist(), waits["behind"].tolist(), waited.tolist())
-    for cause, behind, time in zip(*columns, strict=True):
-        shares[cause, behind] = shares.get((cause, behind), 0) + time
+    for cause, blocking_launch, time in zip(*columns, strict=True):
+        shares[cause, blocking_launch] = shares.get((cause, blocking_launch), 0) + time
     return sorted(shares.items(), key=lambda item: -item[1])
 
 
@@ -120,14 +120,16 @@ class Running:
         self._start, self._end = (timeline[key].copy() for key in ("start_ns", "end_ns"))
         self._launch, self._first = np.unique(timeline["launch"], return_index=True)
         self._last = np.append(self._first[1:], len(timeline))
-        some = len(timeline) > 0
-        self._begin = np.minimum.reduceat(self._start, self._first) if some else self._start
-        self._finish = np.maximum.reduceat(self._end, self._first) if some else self._end
+        has_blocks = len(timeline) > 0
+        self._begin = np.minimum.reduceat(self._start, self._first) if has_blocks else self._start
+        self._finish = np.maximum.reduceat(self._end, self._first) if has_blocks else self._end
 
     def during(self, begin_ns: int, end_ns: int) -> list[int]:
         """Returns the launches of which a block ran between the two."""
-        there = (self._begin < end_ns) & (self._finish > begin_ns)
-        rows = zip(self._launch[there], self._first[there], self._last[there], strict=True)
+        is_running = (self._begin < end_ns) & (self._finish > begin_ns)
+        rows = zip(
+            self._launch[is_running], self._first[is_running], self._last[is_running], strict=True
+        )
         return [int(k) for k, *rows in rows if self._any(slice(*rows), begin_ns, end_ns)]
 
     def _any(self, rows: slice, begin_ns: int, end_ns: int) -> bool:

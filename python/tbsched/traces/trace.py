@@ -136,22 +136,22 @@ class Trace(Shown, HoldsArrays):
                 f"trace {self.id!r}: transfer_ns has shape {self.transfer_ns.shape}, the sequence "
                 f"needs {times}"
             )
-        for number, (launch, placement) in enumerate(zip(launches, self.placements, strict=True)):
+        for index, (launch, placement) in enumerate(zip(launches, self.placements, strict=True)):
             wrong = wrong_shape(launch, placement)
             if wrong is not None:
                 key, shape, needed = wrong
                 raise ValueError(
-                    f"trace {self.id!r}: {key}[{number}] has shape {shape}, the launch has {needed}"
+                    f"trace {self.id!r}: {key}[{index}] has shape {shape}, the launch has {needed}"
                 )
-        of = self.sequence.launch_gpus if self.others else (0,) * len(launches)
+        gpu_of_launch = self.sequence.launch_gpus if self.others else (0,) * len(launches)
         for gpu, device in enumerate(self.devices):
-            own = [number for number, other in enumerate(of) if other == gpu]
+            on_gpu = [index for index, launch_gpu in enumerate(gpu_of_launch) if launch_gpu == gpu]
             for key in ("smid", "final_smid"):
-                columns = [getattr(self.placements[number], key) for number in own]
+                columns = [getattr(self.placements[index], key) for index in on_gpu]
                 far = first_outside(columns, device.sms)
                 if far is not None:
                     raise ValueError(
-                        f"trace {self.id!r}: {key}[{own[far]}] has an SM outside "
+                        f"trace {self.id!r}: {key}[{on_gpu[far]}] has an SM outside "
                         f"0..{device.sms - 1}"
                     )
 
@@ -204,17 +204,20 @@ class Trace(Shown, HoldsArrays):
             >>> trace[1].limiter, trace.limiters[1]
             ('registers', ('registers', 'shared_memory'))
         """
-        named: list[tuple[str, ...]] = [
-            () if own.limiter is None else (own.limiter,) for own in self.placements
+        limiters_by_launch: list[tuple[str, ...]] = [
+            () if placement.limiter is None else (placement.limiter,)
+            for placement in self.placements
         ]
         if self.wait_limiters is not None and self.waits is not None:
             launches, rows = np.unique(self.waits["launch"], return_index=True)
             for launch, row in zip(launches.tolist(), rows.tolist(), strict=True):
-                named[launch] = self.wait_limiters(row)
-            return tuple(named)
-        if self.capacities is None or not any(own.limiter in OF_SMS for own in self.placements):
-            return tuple(named)
-        return tuple(map(_all_that_bind, named, self.capacities()))
+                limiters_by_launch[launch] = self.wait_limiters(row)
+            return tuple(limiters_by_launch)
+        if self.capacities is None or not any(
+            placement.limiter in OF_SMS for placement in self.placements
+        ):
+            return tuple(limiters_by_launch)
+        return tuple(map(_all_that_bind, limiters_by_launch, self.capacities()))
 
     def __len__(self) -> int:
         return len(self.placements)
@@ -273,11 +276,11 @@ class Trace(Shown, HoldsArrays):
             >>> returned - began > 1e-3
             True
         """
-        found = self._called_ns()
-        if found is None:
+        times_ns = self._called_ns()
+        if times_ns is None:
             return None
         return tuple(
-            (_seconds_or_never(began), _seconds_or_never(returned)) for began, returned in found
+            (_seconds_or_never(began), _seconds_or_never(returned)) for began, returned in times_ns
         )
 
     @property
@@ -292,22 +295,22 @@ class Trace(Shown, HoldsArrays):
             >>> recorded = tb.observe(program)  # doctest: +SKIP
             >>> tb.predict(program, "h200", host=recorded.host_gaps)  # doctest: +SKIP
         """
-        found = self._called_ns()
-        if found is None or self.hang is not None:
+        times_ns = self._called_ns()
+        if times_ns is None or self.hang is not None:
             return None
         returned: dict[int, int] = {}
         gaps = []
-        for event, (begin, end) in zip(self.sequence, found, strict=True):
+        for event, (begin, end) in zip(self.sequence, times_ns, strict=True):
             host = getattr(event, "host", 0)
             gaps.append((begin - returned.get(host, 0)) / 1e9)
             returned[host] = end
         return tuple(gaps)
 
     def _called_ns(self) -> list[list[int]] | None:
-        found = called_ns(self.extra)
-        if found is None and self.call_ns is not None:
-            found = self.call_ns.tolist()
-        return found
+        times_ns = called_ns(self.extra)
+        if times_ns is None and self.call_ns is not None:
+            times_ns = self.call_ns.tolist()
+        return times_ns
 
     @property
     def makespan(self) -> float:
@@ -364,17 +367,17 @@ class Trace(Shown, HoldsArrays):
         called_ns = [round(seconds("response_times", "issue_times", time) * 1e9) for time in times]
         starts_ns, ends_ns = (
             np.array(
-                [span_of(number, placement) for number, placement in enumerate(self)], np.int64
+                [span_of(launch, placement) for launch, placement in enumerate(self)], np.int64
             )
             .reshape(-1, 2)
             .T
         )
         reached_ns = starts_ns.copy()
         np.minimum.at(reached_ns, self.waits["launch"], self.waits["begin_ns"])
-        for number in np.flatnonzero(reached_ns < called_ns)[:1].tolist():
+        for launch in np.flatnonzero(reached_ns < called_ns)[:1].tolist():
             raise ValueError(
-                f"response_times: issue_times[{number}]: {called_ns[number] / 1e9:g} s is after "
-                f"launch {number} reached the GPU, at {reached_ns[number] / 1e9:g} s; give predict "
+                f"response_times: issue_times[{launch}]: {called_ns[launch] / 1e9:g} s is after "
+                f"launch {launch} reached the GPU, at {reached_ns[launch] / 1e9:g} s; give predict "
                 "the same issue_times"
             )
         return read_only((ends_ns - np.array(called_ns, np.int64)) / 1e9)
@@ -460,9 +463,9 @@ def _seconds_or_never(time_ns: int | None) -> float:
     return math.inf if time_ns is None or time_ns == NEVER_NS else time_ns / 1e9
 
 
-def _all_that_bind(named: tuple[str, ...], room: Room) -> tuple[str, ...]:
+def _all_that_bind(named_limiters: tuple[str, ...], room: Room) -> tuple[str, ...]:
     """Returns all that binds on most SMs on which the one that is named does."""
-    if not OF_SMS.issuperset(named):
-        return named
-    kinds = Counter(own for own in room.limiters if own[:1] == named)
-    return max(kinds, key=kinds.__getitem__, default=named)
+    if not OF_SMS.issuperset(named_limiters):
+        return named_limiters
+    kinds = Counter(limiters for limiters in room.limiters if limiters[:1] == named_limiters)
+    return max(kinds, key=kinds.__getitem__, default=named_limiters)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from tbsched import parsing, storage
 from tbsched.errors import shown
 from tbsched.importers.reading.packed import pieces_of
-from tbsched.program.gpu_facts import MOST_SMS
+from tbsched.program.gpu_facts import MAX_SMS
 
 Line: TypeAlias = dict[str, Any]
 LARGEST = 2**63 - 1
@@ -84,7 +84,7 @@ def integer(line: Line, field: str, low: int = 0, high: int = LARGEST) -> int:
 
 def sms_of(line: Line) -> int:
     """Returns how many SMs a line gives a GPU."""
-    return integer(line, "sms", high=MOST_SMS)
+    return integer(line, "sms", high=MAX_SMS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,30 +14,30 @@ _Named: TypeAlias = str | os.PathLike[str]
 
 
 def _takes(kernel: object) -> bool:
-    place = kernel[0] if isinstance(kernel, tuple) and len(kernel) == 2 else kernel
-    return isinstance(place, str | os.PathLike)
+    path = kernel[0] if isinstance(kernel, tuple) and len(kernel) == 2 else kernel
+    return isinstance(path, str | os.PathLike)
 
 
 def _usage(kernel: _Named | tuple[_Named, str]) -> Usage:
-    place, name = kernel if isinstance(kernel, tuple) else (kernel, None)
-    path = storage.as_path(place)
+    cubin_path, name = kernel if isinstance(kernel, tuple) else (kernel, None)
+    path = storage.as_path(cubin_path)
     return usage_in(storage.content(path), name, path)
 
 
-def usage_in(image: bytes, name: str | None, place: Path) -> Usage:
+def usage_in(image: bytes, name: str | None, path: Path) -> Usage:
     """Returns the resources of a cubin's kernel; a ``name`` of None: its only one.
 
     Raises:
         ImportError: the package was built without nvcc.
         ValueError: not a cubin, or it has no such kernel.
     """
-    kernels = {row[0]: row[1:] for row in _read(image, place)}
+    kernels = {row[0]: row[1:] for row in _read(image, path)}
     if name is None and len(kernels) == 1:
         (name,) = kernels
     if name not in kernels:
         hint = did_you_mean(name, kernels) if isinstance(name, str) else ""
         raise ValueError(
-            f"{storage.shown(place)}: no kernel {shown(name)}{hint}; it has "
+            f"{storage.shown(path)}: no kernel {shown(name)}{hint}; it has "
             f"{shown(', '.join(kernels))}: name one, as (path, name)"
         )
     registers, static_shared_memory, local_memory, cluster = kernels[name]
@@ -50,7 +50,7 @@ def usage_in(image: bytes, name: str | None, place: Path) -> Usage:
     )
 
 
-def _read(image: bytes, place: Path) -> list[tuple[str, int, int, int, int]]:
+def _read(image: bytes, path: Path) -> list[tuple[str, int, int, int, int]]:
     """Returns the kernels of a cubin, each with its name and what a thread or block uses."""
     try:
         from tbsched import _launcher
@@ -62,7 +62,7 @@ def _read(image: bytes, place: Path) -> list[tuple[str, int, int, int, int]]:
         return _launcher.usage(image)
     except ValueError as error:
         raise ValueError(
-            f"{storage.shown(place)}: {error}; nvcc -cubin writes one, and cuobjdump -xelf takes "
+            f"{storage.shown(path)}: {error}; nvcc -cubin writes one, and cuobjdump -xelf takes "
             "those out of a program"
         ) from None
 

@@ -15,8 +15,8 @@ def _usage(kernel: Any) -> Usage:
     """Returns what a kernel of cuda.core uses."""
 
     def value(name: str) -> int:
-        found = getattr(kernel.attributes, name)
-        return int(found() if callable(found) else found)
+        attribute = getattr(kernel.attributes, name)
+        return int(attribute() if callable(attribute) else attribute)
 
     return Usage(
         name=None,

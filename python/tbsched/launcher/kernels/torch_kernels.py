@@ -10,8 +10,8 @@ from tbsched.launcher.kernels.usage import Library, Usage, is_of
 
 def _takes(kernel: object) -> bool:
     owner = getattr(kernel, "__self__", kernel)  # of torch.relu, and others of its builtins
-    named = (str(getattr(each, "__module__", "")) for each in (kernel, owner))
-    return is_of(kernel, "torch") or any(f"{name}.".startswith("torch.") for name in named)
+    modules = (str(getattr(item, "__module__", "")) for item in (kernel, owner))
+    return is_of(kernel, "torch") or any(f"{name}.".startswith("torch.") for name in modules)
 
 
 def _usage(kernel: Any) -> Usage:

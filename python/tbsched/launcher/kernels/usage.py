@@ -49,15 +49,15 @@ class Library:
 
 def is_of(kernel: object, package: str, *attributes: str) -> bool:
     """Whether the type of an object, or a base of it, comes from a package and has attributes."""
-    modules = (f"{each.__module__}." for each in type(kernel).__mro__)
+    modules = (f"{base.__module__}." for base in type(kernel).__mro__)
     known = any(module.startswith(f"{package}.") for module in modules)
-    return known and all(hasattr(type(kernel), each) or each in _own(kernel) for each in attributes)
+    return known and all(hasattr(type(kernel), name) or name in _own(kernel) for name in attributes)
 
 
 def _own(kernel: object) -> dict[str, object]:
     return getattr(kernel, "__dict__", {})
 
 
-def carveout_of(asked: int) -> int | None:
+def carveout_of(carveout: int) -> int | None:
     """Returns a carveout as CUDA has it, where -1 leaves it to the driver."""
-    return None if asked < 0 else asked
+    return None if carveout < 0 else carveout

@@ -101,12 +101,12 @@ def cuda_event_to_data(item: RecordEvent | WaitEvent) -> dict[str, Any]:
     return given_fields(item)
 
 
-def record_event_from_data(where: str, given: object) -> RecordEvent:
-    return RecordEvent(**known_fields(where, given, _FIELDS, _NEEDED))
+def record_event_from_data(where: str, data: object) -> RecordEvent:
+    return RecordEvent(**known_fields(where, data, _FIELDS, _NEEDED))
 
 
-def wait_event_from_data(where: str, given: object) -> WaitEvent:
-    return WaitEvent(**known_fields(where, given, _FIELDS, _NEEDED))
+def wait_event_from_data(where: str, data: object) -> WaitEvent:
+    return WaitEvent(**known_fields(where, data, _FIELDS, _NEEDED))
 
 
 _NEEDED = ("event",)

@@ -111,8 +111,8 @@ class Conditional:
         runs: tuple[Graph, ...] = ()
         if isinstance(graph, Iterable):
             runs = tuple(
-                instance("Conditional", f"graph[{number}]", run, Graph)
-                for number, run in enumerate(items("Conditional", "graph", graph))
+                instance("Conditional", f"graph[{index}]", run, Graph)
+                for index, run in enumerate(items("Conditional", "graph", graph))
             )
             if not runs or times not in (None, len(runs)):
                 raise ValueError(f"Conditional.graph: {len(runs)} graphs for {times or 1} runs")
@@ -192,23 +192,23 @@ class Graph(Shown):
     _decided_edges: tuple[tuple[int, int], ...] = field(compare=False)
 
     def __init__(self, nodes: Iterable[Part], edges: Iterable[tuple[int, int]] = ()) -> None:
-        given = tuple(
-            _checked_part(f"Graph.nodes[{number}]", node)
-            for number, node in enumerate(items("Graph", "nodes", nodes))
+        parts_given = tuple(
+            _checked_part(f"Graph.nodes[{index}]", node)
+            for index, node in enumerate(items("Graph", "nodes", nodes))
         )
-        if not 1 <= len(given) <= MAX_LAUNCHES:
-            raise ValueError(f"Graph.nodes: {len(given)} nodes are outside 1..{MAX_LAUNCHES}")
-        object.__setattr__(self, "parts", given)
-        object.__setattr__(self, "part_edges", _checked_edges(edges, len(given)))
-        count = sum(map(_count_nodes, given))
+        if not 1 <= len(parts_given) <= MAX_LAUNCHES:
+            raise ValueError(f"Graph.nodes: {len(parts_given)} nodes are outside 1..{MAX_LAUNCHES}")
+        object.__setattr__(self, "parts", parts_given)
+        object.__setattr__(self, "part_edges", _checked_edges(edges, len(parts_given)))
+        count = sum(map(_count_nodes, parts_given))
         if count > MAX_LAUNCHES:
             raise ValueError(
                 f"Graph.nodes: {count} nodes with those of child graphs and of all runs of bodies, "
                 f"at most {MAX_LAUNCHES}"
             )
-        nodes_of_parts = map(_nodes_of, given)
+        nodes_of_parts = map(_nodes_of, parts_given)
         object.__setattr__(self, "nodes", tuple(itertools.chain.from_iterable(nodes_of_parts)))
-        memory = map(_memory_of, given)
+        memory = map(_memory_of, parts_given)
         object.__setattr__(self, "memory", tuple(itertools.chain.from_iterable(memory)))
         flat = _Flat(self) if self.is_nested or self.memory else None
         object.__setattr__(self, "edges", tuple(flat.edges) if flat else self.part_edges)
@@ -280,26 +280,27 @@ class Graph(Shown):
             >>> graph.with_nodes([tb.Launch(8, 64, 32, duration=1e-3)]).nodes[0].blocks
             8
         """
-        others = iter(nodes)
-        changed = self._with(others)
-        if next(others, None) is not None:
+        new_nodes = iter(nodes)
+        changed = self._with(new_nodes)
+        if next(new_nodes, None) is not None:
             raise ValueError(f"nodes: more than {len(self.nodes)}")
         return changed
 
-    def _with(self, others: Iterator[Node]) -> Graph:
-        """Returns the graph with its nodes replaced by the next ones of ``others``."""
+    def _with(self, new_nodes: Iterator[Node]) -> Graph:
+        """Returns the graph with its nodes replaced by the next ones of ``new_nodes``."""
 
         def changed(part: Part) -> Part:
             if isinstance(part, Graph):
-                return part._with(others)
+                return part._with(new_nodes)
             if isinstance(part, Conditional):
-                return Conditional([run._with(others) for run in part.runs]) if part.times else part
+                runs = [run._with(new_nodes) for run in part.runs]
+                return Conditional(runs) if part.times else part
             if isinstance(part, Memory):
                 return part
-            other = next(others, None)
-            if other is None:
+            new_node = next(new_nodes, None)
+            if new_node is None:
                 raise ValueError(f"nodes: fewer than {len(self.nodes)}")
-            return other
+            return new_node
 
         return Graph([changed(part) for part in self.parts], self.part_edges)
 
@@ -381,15 +382,19 @@ class _Flat:
             raise ValueError(f"Graph.nodes: child graphs more than {MAX_DEPTH} deep")
         counts = map(self._count, graph.parts)
         firsts = [*itertools.accumulate(counts, initial=first)]
-        behind: dict[int, list[int]] = {part: [] for part in range(len(graph.parts))}
-        for one, other in graph.part_edges:
-            behind[other].append(one)
+        predecessors: dict[int, list[int]] = {part: [] for part in range(len(graph.parts))}
+        for predecessor, successor in graph.part_edges:
+            predecessors[successor].append(predecessor)
         ends: dict[int, _Ends] = {}
-        for part in graphlib.TopologicalSorter(behind).static_order():
-            own = _joined(ends[one] for one in behind[part]) if behind[part] else before
-            ends[part] = self._add_part(graph.parts[part], firsts[part], own, depth)
-        passed = {one for one, _ in graph.part_edges}
-        return _joined(ends[part] for part in behind if part not in passed)
+        for part in graphlib.TopologicalSorter(predecessors).static_order():
+            waits_for = (
+                _joined(ends[predecessor] for predecessor in predecessors[part])
+                if predecessors[part]
+                else before
+            )
+            ends[part] = self._add_part(graph.parts[part], firsts[part], waits_for, depth)
+        passed = {predecessor for predecessor, _ in graph.part_edges}
+        return _joined(ends[part] for part in predecessors if part not in passed)
 
     def _add_part(self, part: Part, first: int, before: _Ends, depth: int) -> _Ends:
         if isinstance(part, Graph):
@@ -405,10 +410,10 @@ class _Flat:
             ends = self._decide(first, ends)
         return ends
 
-    def _decide(self, place: int, before: _Ends) -> _Ends:
+    def _decide(self, node: int, before: _Ends) -> _Ends:
         """Adds a decider, and returns it."""
         decider = self._nodes + len(self.deciders)
-        self.deciders.append(place)
+        self.deciders.append(node)
         self._before.append(self._nodes_of(before))
         self._add_edges(before, decider)
         return {decider: None}
@@ -420,7 +425,7 @@ class _Flat:
         )
 
     def _add_edges(self, before: _Ends, node: int) -> None:
-        self.decided.update(dict.fromkeys((one, node) for one in before))
+        self.decided.update(dict.fromkeys((earlier, node) for earlier in before))
         if max(len(self.edges), len(self.decided)) > MAX_EDGES:
             raise ValueError(f"Graph.nodes: more than {MAX_EDGES} edges between all nodes")
 
@@ -430,7 +435,7 @@ class _Flat:
         return sum(map(self._count, part.parts)) if isinstance(part, Graph) else 1
 
     def _add_node(self, node: int, before: _Ends) -> _Ends:
-        self.edges.update(dict.fromkeys((one, node) for one in self._nodes_of(before)))
+        self.edges.update(dict.fromkeys((earlier, node) for earlier in self._nodes_of(before)))
         self._add_edges(before, node)
         return {node: None}
 
@@ -444,41 +449,41 @@ def _check_order(graph: Graph) -> None:
     if not graph.memory and not any(isinstance(n, RecordEvent | WaitEvent) for n in graph.nodes):
         return
     nodes, edges = graph._as_made or (graph.nodes, graph.edges)
-    before: dict[int, list[int]] = {number: [] for number in range(len(nodes))}
-    for one, other in edges:
-        before[other].append(one)
+    before: dict[int, list[int]] = {node_index: [] for node_index in range(len(nodes))}
+    for predecessor, successor in edges:
+        before[successor].append(predecessor)
     bits: dict[int, int] = {}  # by node of an event or of memory
     earlier: dict[int, int] = {}  # by node: the bits of those before it
-    same: dict[tuple[str, object], list[int]] = {}
-    for number in graphlib.TopologicalSorter(before).static_order():
-        earlier[number] = 0
-        for one in before[number]:
-            earlier[number] |= earlier[one] | bits.get(one, 0)
-        node = nodes[number]
+    nodes_by_object: dict[tuple[str, object], list[int]] = {}
+    for node_index in graphlib.TopologicalSorter(before).static_order():
+        earlier[node_index] = 0
+        for earlier_node in before[node_index]:
+            earlier[node_index] |= earlier[earlier_node] | bits.get(earlier_node, 0)
+        node = nodes[node_index]
         if isinstance(node, RecordEvent | WaitEvent | Memory):
-            bits[number] = 1 << len(bits)
-            of = ("memory", node.name) if isinstance(node, Memory) else ("CUDA event", node.event)
-            same.setdefault(of, []).append(number)
-    for (what, name), numbers in same.items():
-        kinds = [type(nodes[number]) for number in numbers]
+            bits[node_index] = 1 << len(bits)
+            key = ("memory", node.name) if isinstance(node, Memory) else ("CUDA event", node.event)
+            nodes_by_object.setdefault(key, []).append(node_index)
+    for (kind_of_object, name), node_indices in nodes_by_object.items():
+        kinds = [type(nodes[node_index]) for node_index in node_indices]
         is_once = kinds in ([MemAlloc], [MemFree], [MemAlloc, MemFree])
-        if what == "memory" and not (is_once and numbers == sorted(numbers)):
+        if kind_of_object == "memory" and not (is_once and node_indices == sorted(node_indices)):
             raise ValueError(
                 f"Graph.nodes: memory {shown(name)} is allocated at most once, and then freed at "
                 "most once by a later node, got "
                 f"{shown(', '.join(kind.__name__ for kind in kinds))}"
             )
         all_of_it = records = 0
-        for number, kind in zip(numbers, kinds, strict=True):
-            missing = (records if kind is WaitEvent else all_of_it) & ~earlier[number]
+        for node_index, kind in zip(node_indices, kinds, strict=True):
+            missing = (records if kind is WaitEvent else all_of_it) & ~earlier[node_index]
             if missing:
-                other = next(each for each in numbers if bits[each] & missing)
+                unordered = next(index for index in node_indices if bits[index] & missing)
                 raise ValueError(
-                    f"Graph.edges: they do not say which is first of {nodes[other]!r} and "
-                    f"{nodes[number]!r}, nodes of the same {what}"
+                    f"Graph.edges: they do not say which is first of {nodes[unordered]!r} and "
+                    f"{nodes[node_index]!r}, nodes of the same {kind_of_object}"
                 )
-            all_of_it |= bits[number]
-            records |= 0 if kind is WaitEvent else bits[number]
+            all_of_it |= bits[node_index]
+            records |= 0 if kind is WaitEvent else bits[node_index]
 
 
 def _checked_part(where: str, node: Part) -> Part:
@@ -500,24 +505,24 @@ def _checked_part(where: str, node: Part) -> Part:
 
 
 def _checked_edges(edges: Iterable[tuple[int, int]], nodes: int) -> tuple[tuple[int, int], ...]:
-    found: dict[tuple[int, int], None] = {}
+    distinct: dict[tuple[int, int], None] = {}
     order: graphlib.TopologicalSorter[int] = graphlib.TopologicalSorter()
-    for number, edge in enumerate(items("Graph", "edges", edges)):
-        field = f"edges[{number}]"
+    for index, edge in enumerate(items("Graph", "edges", edges)):
+        field = f"edges[{index}]"
         ends = tuple(items("Graph", field, edge))
         if len(ends) != 2:
             raise ValueError(f"Graph.{field}: two numbers of nodes are needed, got {shown(edge)}")
         before, after = (integer("Graph", field, end, 0, nodes - 1) for end in ends)
-        if (before, after) in found:
+        if (before, after) in distinct:
             raise ValueError(f"Graph.{field}: {(before, after)} is among the edges already")
-        found[before, after] = None
+        distinct[before, after] = None
         order.add(after, before)
     try:
         order.prepare()
     except graphlib.CycleError as error:
         circle = " -> ".join(map(str, error.args[1]))
         raise ValueError(f"Graph.edges: {shown(circle)} is a circle of nodes") from None
-    return tuple(found)
+    return tuple(distinct)
 
 
 @dataclass(frozen=True, slots=True)
@@ -588,9 +593,9 @@ def graph_to_data(launched: GraphLaunch) -> dict[str, Any]:
     return data
 
 
-def graph_from_data(where: str, given: object) -> GraphLaunch:
+def graph_from_data(where: str, data: object) -> GraphLaunch:
     known = ("nodes", "edges", "stream", "non_blocking", "host", "gpu")
-    values = known_fields(where, given, known, ("nodes", "stream"))
+    values = known_fields(where, data, known, ("nodes", "stream"))
     graph = _graph_from(where, values.pop("nodes"), values.pop("edges", ()), depth=0)
     return GraphLaunch(graph, **values)
 
@@ -623,14 +628,14 @@ def _conditional_to_data(conditional: Conditional) -> dict[str, Any]:
     return {"graph": _parts_to_data(conditional.graph), "times": conditional.times}
 
 
-def _conditional_from_data(where: str, given: object, depth: int) -> Conditional:
-    if isinstance(given, dict) and "runs" in given:
-        runs = items(where, "runs", known_fields(where, given, ("runs",), ("runs",))["runs"])
+def _conditional_from_data(where: str, data: object, depth: int) -> Conditional:
+    if isinstance(data, dict) and "runs" in data:
+        runs = items(where, "runs", known_fields(where, data, ("runs",), ("runs",))["runs"])
         return Conditional([
-            _child_from_data(f"{where}.runs[{number}]", run, depth)
-            for number, run in enumerate(runs)
+            _child_from_data(f"{where}.runs[{index}]", run, depth)
+            for index, run in enumerate(runs)
         ])  # fmt: skip
-    values = known_fields(where, given, ("graph", "times"), ("graph",))
+    values = known_fields(where, data, ("graph", "times"), ("graph",))
     body = _child_from_data(f"{where}.graph", values.pop("graph"), depth)
     return Conditional(body, **values)
 
@@ -639,20 +644,20 @@ def _graph_from(where: str, nodes: Any, edges: Any, depth: int) -> Graph:
     if depth > MAX_DEPTH:
         raise ValueError(f"{where}: child graphs more than {MAX_DEPTH} deep")
     parts = [
-        _part_from_data(f"{where}.nodes[{number}]", node, depth)
-        for number, node in enumerate(items(where, "nodes", nodes))
+        _part_from_data(f"{where}.nodes[{index}]", node, depth)
+        for index, node in enumerate(items(where, "nodes", nodes))
     ]
     return Graph(parts, edges)
 
 
-def _child_from_data(where: str, given: object, depth: int) -> Graph:
-    values = known_fields(where, given, ("nodes", "edges"), ("nodes",))
+def _child_from_data(where: str, data: object, depth: int) -> Graph:
+    values = known_fields(where, data, ("nodes", "edges"), ("nodes",))
     return _graph_from(where, values["nodes"], values.get("edges", ()), depth + 1)
 
 
-def _part_from_data(where: str, given: object, depth: int) -> Part:
-    if isinstance(given, dict) and len(given) == 1:
-        ((key, fields),) = given.items()
+def _part_from_data(where: str, data: object, depth: int) -> Part:
+    if isinstance(data, dict) and len(data) == 1:
+        ((key, fields),) = data.items()
         if key in _NODES:
             return _NODES[key](f"{where}.{key}", fields)
         if key == "graph":
@@ -660,5 +665,5 @@ def _part_from_data(where: str, given: object, depth: int) -> Part:
         if key == "conditional":
             return _conditional_from_data(f"{where}.{key}", fields, depth)
     return launch_from_data(
-        f"{where}.launch", known_fields(where, given, ("launch",), ("launch",))["launch"]
+        f"{where}.launch", known_fields(where, data, ("launch",), ("launch",))["launch"]
     )

@@ -78,9 +78,9 @@ def graph_memory_to_data(node: MemAlloc | MemFree) -> dict[str, Any]:
     return given_fields(node)
 
 
-def mem_alloc_from_data(where: str, given: object) -> MemAlloc:
-    return MemAlloc(**known_fields(where, given, ("name", "bytes"), ("name", "bytes")))
+def mem_alloc_from_data(where: str, data: object) -> MemAlloc:
+    return MemAlloc(**known_fields(where, data, ("name", "bytes"), ("name", "bytes")))
 
 
-def mem_free_from_data(where: str, given: object) -> MemFree:
-    return MemFree(**known_fields(where, given, ("name",), ("name",)))
+def mem_free_from_data(where: str, data: object) -> MemFree:
+    return MemFree(**known_fields(where, data, ("name",), ("name",)))

@@ -100,7 +100,7 @@ def host_call_to_data(item: HostCall) -> dict[str, Any]:
     return given_fields(item)
 
 
-def host_call_from_data(where: str, given: object) -> HostCall:
+def host_call_from_data(where: str, data: object) -> HostCall:
     """Returns the inverse of :func:`host_call_to_data`."""
     known = ("name", "duration", "waits", "stream", "holds", "host", "gpu")
-    return HostCall(**known_fields(where, given, known, ("name",)))
+    return HostCall(**known_fields(where, data, known, ("name",)))

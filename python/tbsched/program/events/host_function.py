@@ -84,7 +84,7 @@ def host_function_to_data(item: HostFunction) -> dict[str, Any]:
     return given_fields(item)
 
 
-def host_function_from_data(where: str, given: object) -> HostFunction:
+def host_function_from_data(where: str, data: object) -> HostFunction:
     """Returns the inverse of :func:`host_function_to_data`."""
     known = ("duration", "stream", "name", "non_blocking", "host", "gpu")
-    return HostFunction(**known_fields(where, given, known, ()))
+    return HostFunction(**known_fields(where, data, known, ()))

@@ -97,22 +97,22 @@ def event_to_data(event: Event) -> dict[str, object]:
     return {kind.key: kind.to_data(event)}
 
 
-def event_from_data(where: str, given: object) -> Event:
+def event_from_data(where: str, data: object) -> Event:
     """Returns the inverse of :func:`event_to_data`.
 
     Raises:
         TypeError, ValueError: naming ``where`` and the field.
     """
-    if isinstance(given, dict) and len(given) == 1:
-        ((key, fields),) = given.items()
+    if isinstance(data, dict) and len(data) == 1:
+        ((key, fields),) = data.items()
         for kind in KINDS:
             if kind.key == key:
                 return kind.from_data(f"{where}.{key}", fields)
     needed = [f'{{"{kind.key}": …}}' for kind in KINDS]
     message = f"{where}: {', '.join(needed[:-1])} or {needed[-1]} is needed"
-    if isinstance(given, dict):
+    if isinstance(data, dict):
         names = [kind.key for kind in KINDS]
-        unknown = [key for key in given if key not in names][:1]
-        message += f", got {', '.join(map(shown, [*given][:5])) or 'an empty object'}"
+        unknown = [key for key in data if key not in names][:1]
+        message += f", got {', '.join(map(shown, [*data][:5])) or 'an empty object'}"
         message += "".join(did_you_mean(key, names) for key in unknown)
     raise ValueError(message)

@@ -207,8 +207,8 @@ class Launch:
         _set_meets(self, meets)
         _set_in_block_order(self, in_block_order)
         # Nearly all are in range; to look first makes loading traces twice as fast.
-        given = (blocks, threads, registers, shared_memory, local_memory, cluster, priority)
-        for (field_, low, high), value in zip(_RANGES, given, strict=True):
+        numbers = (blocks, threads, registers, shared_memory, local_memory, cluster, priority)
+        for (field_, low, high), value in zip(_RANGES, numbers, strict=True):
             if not (type(value) is int and low <= value <= high):
                 object.__setattr__(self, field_, integer("Launch", field_, value, low, high))
         if carveout is not None:
@@ -250,8 +250,9 @@ class Launch:
             )
         if set(map(type, self.duration)) == {float}:
             # Nearly all are; to look at them at once makes predictions of recordings faster.
-            given = np.array(self.duration)
-            if given.min() >= 0 and given.max() <= MAX_SECONDS:  # neither is so if one is NaN
+            durations = np.array(self.duration)
+            # Neither is so if one is NaN.
+            if durations.min() >= 0 and durations.max() <= MAX_SECONDS:
                 return tuple(self.duration)
         return tuple(
             seconds("Launch", f"duration[{block}]", value)
@@ -277,9 +278,9 @@ class Launch:
         self._check_meets()
         for name in _ONLY_TIMED:
             if self.duration is None and getattr(self, name) not in (None, False):
-                given = getattr(self, name)
+                value = getattr(self, name)
                 raise ValueError(
-                    f"Launch.{name}: {given} needs a Launch.duration, got None; where blocks stay, "
+                    f"Launch.{name}: {value} needs a Launch.duration, got None; where blocks stay, "
                     "as in coresident, any duration will do"
                 )
         if self.non_blocking and self.stream == LEGACY_STREAM:
@@ -368,9 +369,9 @@ def launch_to_data(launch: Launch) -> dict[str, Any]:
     return data
 
 
-def launch_from_data(where: str, given: object) -> Launch:
+def launch_from_data(where: str, data: object) -> Launch:
     """Returns the launch of which :func:`launch_to_data` made the data."""
-    values = known_fields(where, given, _NAMES, _NEEDED)
+    values = known_fields(where, data, _NAMES, _NEEDED)
     if "duration" in values:
         values["duration"] = _duration(f"{where}.duration", values["duration"])
     if values.get("partition") is not None:
@@ -378,13 +379,13 @@ def launch_from_data(where: str, given: object) -> Launch:
     return Launch(**values)
 
 
-def _duration(where: str, given: object) -> Any:
+def _duration(where: str, data: object) -> Any:
     """Returns a duration of JSON data as a number, a tuple or a :class:`Drawn`."""
-    if isinstance(given, list):
-        return tuple(given)
-    if isinstance(given, dict):
-        return Drawn(**known_fields(where, given, _DRAWN_FIELDS, ("distribution", "mean")))
-    return given
+    if isinstance(data, list):
+        return tuple(data)
+    if isinstance(data, dict):
+        return Drawn(**known_fields(where, data, _DRAWN_FIELDS, ("distribution", "mean")))
+    return data
 
 
 _DRAWN_FIELDS = tuple(item.name for item in fields(Drawn))

@@ -93,12 +93,12 @@ def memory_value_to_data(item: WriteValue | WaitValue) -> dict[str, Any]:
     return given_fields(item)
 
 
-def write_value_from_data(where: str, given: object) -> WriteValue:
-    return WriteValue(**known_fields(where, given, _FIELDS, _NEEDED))
+def write_value_from_data(where: str, data: object) -> WriteValue:
+    return WriteValue(**known_fields(where, data, _FIELDS, _NEEDED))
 
 
-def wait_value_from_data(where: str, given: object) -> WaitValue:
-    return WaitValue(**known_fields(where, given, _FIELDS, _NEEDED))
+def wait_value_from_data(where: str, data: object) -> WaitValue:
+    return WaitValue(**known_fields(where, data, _FIELDS, _NEEDED))
 
 
 _NEEDED = ("name", "stream")

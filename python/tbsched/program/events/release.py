@@ -28,8 +28,8 @@ class Release:
     launch: int
 
     def __post_init__(self) -> None:
-        number = integer("Release", "launch", self.launch, 0, MAX_LAUNCHES)
-        object.__setattr__(self, "launch", number)
+        launch = integer("Release", "launch", self.launch, 0, MAX_LAUNCHES)
+        object.__setattr__(self, "launch", launch)
 
     @property
     def launches(self) -> tuple[Launch, ...]:

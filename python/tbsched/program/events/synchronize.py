@@ -75,5 +75,5 @@ def synchronize_to_data(item: Synchronize) -> dict[str, Any]:
     return given_fields(item)
 
 
-def synchronize_from_data(where: str, given: object) -> Synchronize:
-    return Synchronize(**known_fields(where, given, ("stream", "event", "host", "gpu"), ()))
+def synchronize_from_data(where: str, data: object) -> Synchronize:
+    return Synchronize(**known_fields(where, data, ("stream", "event", "host", "gpu"), ()))

@@ -160,8 +160,8 @@ _NEEDED = ("bytes", "kind")
 def _check(transfer: Copy | Memset) -> None:
     """Checks the fields that copies and memsets have in common."""
     owner = type(transfer).__name__
-    given = integer(owner, "bytes", transfer.bytes, 1, MAX_BYTES)
-    object.__setattr__(transfer, "bytes", given)
+    size = integer(owner, "bytes", transfer.bytes, 1, MAX_BYTES)
+    object.__setattr__(transfer, "bytes", size)
     if transfer.duration is not None:
         duration = seconds(owner, "duration", transfer.duration)
         object.__setattr__(transfer, "duration", duration)
@@ -192,16 +192,16 @@ def transfer_to_data(transfer: Numbered) -> dict[str, Any]:
     return given_fields(transfer)
 
 
-def copy_from_data(where: str, given: object) -> Copy:
+def copy_from_data(where: str, data: object) -> Copy:
     """Returns the inverse of :func:`transfer_to_data`."""
-    return Copy(**_known(where, given, Copy))
+    return Copy(**_known(where, data, Copy))
 
 
-def memset_from_data(where: str, given: object) -> Memset:
+def memset_from_data(where: str, data: object) -> Memset:
     """Returns the inverse of :func:`transfer_to_data`."""
-    return Memset(**_known(where, given, Memset))
+    return Memset(**_known(where, data, Memset))
 
 
-def _known(where: str, given: object, kind: type[Copy | Memset]) -> dict[str, Any]:
+def _known(where: str, data: object, kind: type[Copy | Memset]) -> dict[str, Any]:
     names = tuple(field.name for field in fields(kind))
-    return known_fields(where, given, names, tuple(name for name in _NEEDED if name in names))
+    return known_fields(where, data, names, tuple(name for name in _NEEDED if name in names))
