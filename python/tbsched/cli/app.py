@@ -63,15 +63,15 @@ def verb(name: str) -> Callable[..., int | None] | typer.Typer:
     """Imports the function of a verb; ``sm`` is an app with verbs of its own."""
     with ending_at_once():
         module = import_module(f"tbsched.cli.{VERBS[name]}")
-    found: Callable[..., int | None] | typer.Typer = getattr(module, name)
-    return found
+    function_or_app: Callable[..., int | None] | typer.Typer = getattr(module, name)
+    return function_or_app
 
 
 class Verbs(TyperGroup):
     """The verbs; each is imported when it is asked for, so that none waits for the others."""
 
-    def __init__(self, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
         self.commands: dict[str, Any] = dict.fromkeys(VERBS)
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -87,11 +87,13 @@ class Verbs(TyperGroup):
 
 def _command(name: str) -> Any:
     """Returns the command of a verb."""
-    found = verb(name)
-    if isinstance(found, typer.Typer):
-        return typer.main.get_command(found)
+    function_or_app = verb(name)
+    if isinstance(function_or_app, typer.Typer):
+        return typer.main.get_command(function_or_app)
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    alone.command(cls=Verb, short_help=(found.__doc__ or "").partition("\n")[0])(found)
+    alone.command(cls=Verb, short_help=(function_or_app.__doc__ or "").partition("\n")[0])(
+        function_or_app
+    )
     return typer.main.get_command(alone)
 
 
@@ -173,8 +175,8 @@ def _failure(error: BaseException) -> int:
     if isinstance(error, OSError):
         if isinstance(error, BrokenPipeError) and error.filename is None:
             return BAD_INPUT  # who reads the output has had enough of it
-        named = [str(part) for part in (error.filename, error.strerror) if part]
-        return _said(BAD_INPUT, visible(": ".join(named) or str(error)))
+        file_and_reason = [str(part) for part in (error.filename, error.strerror) if part]
+        return _said(BAD_INPUT, visible(": ".join(file_and_reason) or str(error)))
     if isinstance(error, MemoryError):
         return _said(BAD_INPUT, "out of memory")
     show = getattr(error, "show", None)

@@ -17,26 +17,26 @@ def end_at_once() -> None:
 
     It does nothing in other threads, and where they are ignored or have a handler already.
     """
-    for number, usual in _USUAL:
-        _replace(number, usual, _end)
+    for signal_number, usual in _USUAL:
+        _replace(signal_number, usual, _end)
 
 
 def end_as_usual() -> None:
     """From here on Ctrl-C raises ``KeyboardInterrupt`` again."""
-    for number, usual in _USUAL:
-        _replace(number, _end, usual)
+    for signal_number, usual in _USUAL:
+        _replace(signal_number, _end, usual)
 
 
-def _replace(number: int, before: object, after: object) -> None:
+def _replace(signal_number: int, before: object, after: object) -> None:
     """Replaces a signal's handler, if it is the one expected."""
-    if signal.getsignal(number) == before:
+    if signal.getsignal(signal_number) == before:
         try:
-            signal.signal(number, after)  # type: ignore[arg-type]
+            signal.signal(signal_number, after)  # type: ignore[arg-type]
         except ValueError:  # another thread than the main one
             return
 
 
-def _end(number: int, frame: object) -> None:
+def _end(signal_number: int, frame: object) -> None:
     try:
         os.write(2, b"tbsched: interrupted\n")
     finally:

@@ -58,7 +58,7 @@ def calibrate(
     is_there = storage.check_writable(output)
     report_is_there = report is not None and storage.check_writable(report)
     with executor_of(oracle, gpus, workers) as executor, first_of(oracle, gpus) as probed:
-        found = calibration_of(
+        calibration = calibration_of(
             probed,
             seconds,
             sequences=sequences,
@@ -68,18 +68,18 @@ def calibrate(
             executor=executor,
         )
     if as_json:
-        show_json(views.data(found))
+        show_json(views.data(calibration))
     else:
-        show(found)
-    found.save(output)
+        show(calibration)
+    calibration.save(output)
     note_written(output, is_there, "a device file")
     if report is not None:
-        _write_report(found, report)
+        _write_report(calibration, report)
         note_written(report, report_is_there, "a report")
-    certificate = found.certificate
+    certificate = calibration.certificate
     if certificate.disagreements or certificate.refusal is not None or certificate.boards_differ:
         return DISAGREEMENT
-    return AGREEMENT if found.campaign is None else status_of(found.campaign, AGREEMENT)
+    return AGREEMENT if calibration.campaign is None else status_of(calibration.campaign, AGREEMENT)
 
 
 def _write_report(calibration: Calibration, path: Path) -> None:

@@ -84,7 +84,7 @@ def fuzz(
     """
     _import_campaigns()
     with _told_so_far(as_json), executor_of(oracle, gpus, workers) as executor:
-        found = campaign(
+        report = campaign(
             oracle=_oracle(oracle),
             predictor=device,
             policy=policy,
@@ -100,8 +100,8 @@ def fuzz(
             draw=draw.value,
             executor=executor,
         )
-    _show(found, as_json)
-    return status_of(found, DISAGREEMENT if found.counterexamples else AGREEMENT)
+    _show(report, as_json)
+    return status_of(report, DISAGREEMENT if report.counterexamples else AGREEMENT)
 
 
 def _oracle(name: str) -> OracleLike:
@@ -130,7 +130,7 @@ def record(
     place = visible(str(output))
     note(f"{place}: traces are appended to {'what is there' if before else 'a new file'}")
     with _told_so_far(as_json), executor_of(oracle, gpus, workers) as executor:
-        found = record_traces(
+        report = record_traces(
             _oracle(oracle),
             output,
             sequences,
@@ -142,9 +142,9 @@ def record(
             draw=draw.value,
             executor=executor,
         )
-    _show(found, as_json)
+    _show(report, as_json)
     note(f"{place}: `tbsched verify {place}` scores predictors on it, `tbsched show` draws it")
-    return status_of(found, AGREEMENT)
+    return status_of(report, AGREEMENT)
 
 
 @contextlib.contextmanager
@@ -166,15 +166,17 @@ def executor_of(oracle: str, gpus: str | None, workers: int | None) -> Iterator[
         yield made
 
 
-def _on_gpus(named: str) -> Workers:
-    return Workers.on_gpus("all" if named == "all" else _numbers(named))
+def _on_gpus(gpu_list: str) -> Workers:
+    return Workers.on_gpus("all" if gpu_list == "all" else _gpu_numbers(gpu_list))
 
 
-def _numbers(named: str) -> list[int]:
+def _gpu_numbers(gpu_list: str) -> list[int]:
     try:
-        return [int(number) for number in named.split(",")]
+        return [int(item) for item in gpu_list.split(",")]
     except ValueError:
-        raise ValueError(f"--gpus: {shown(named)} is neither all nor numbers such as 0,1") from None
+        raise ValueError(
+            f"--gpus: {shown(gpu_list)} is neither all nor numbers such as 0,1"
+        ) from None
 
 
 @contextlib.contextmanager
@@ -184,11 +186,11 @@ def first_of(oracle: str, gpus: str | None) -> Iterator[OracleLike]:
     Raises:
         NoGpuError: there is no such GPU.
     """
-    number = 0 if gpus is None or gpus == "all" else _numbers(gpus)[0]
-    if number == 0:
+    index = 0 if gpus is None or gpus == "all" else _gpu_numbers(gpus)[0]
+    if index == 0:
         yield oracle
         return
-    with Gpu(number) as gpu:
+    with Gpu(index) as gpu:
         yield gpu
 
 

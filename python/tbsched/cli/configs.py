@@ -67,10 +67,10 @@ def configs(
         loops=loops,
         blocks=blocks,
     )
-    found = launch_configs(
+    rows = launch_configs(
         device, described, trust_policy, code=None if cubin is None else (cubin, kernel)
     )
     if as_json:
-        show_json(views.data(found))
+        show_json(views.data(rows))
     else:
-        show(found)
+        show(rows)

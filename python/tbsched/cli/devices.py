@@ -131,14 +131,14 @@ def _show_known(spec: DeviceSpec) -> None:
 
 def _compare(a: str, b: str, sources: bool, as_json: bool) -> int:
     """Shows how two devices differ; returns the exit status."""
-    found = compare_devices(a, b)
+    differences = compare_devices(a, b)
     if as_json:
-        show_json(views.data(found))
+        show_json(views.data(differences))
     else:
-        show(found)
-        if sources and found.sources:
-            show(differences_table(found.sources))
-    return AGREEMENT if found.same else DISAGREEMENT
+        show(differences)
+        if sources and differences.sources:
+            show(differences_table(differences.sources))
+    return AGREEMENT if differences.same else DISAGREEMENT
 
 
 def _list() -> None:

@@ -21,43 +21,45 @@ from tbsched.traces.trace import Trace
 from tbsched.views.terminal import visible
 
 
-def read_traces(place: Path) -> list[Trace]:
+def read_traces(path: Path) -> list[Trace]:
     """Returns the traces of a file or of a folder, at least one.
 
     Raises:
         FileNotFoundError, ValueError: as :func:`tbsched.load_traces`; there are none.
     """
-    found = load_traces(place)
-    if not found:
-        raise ValueError(f"{place}: holds no traces")
-    return found
+    traces = load_traces(path)
+    if not traces:
+        raise ValueError(f"{path}: holds no traces")
+    return traces
 
 
-def sequences_of(place: Path) -> list[Sequence]:
+def sequences_of(path: Path) -> list[Sequence]:
     """Returns the sequences of a file of any known format; ``-`` is standard input.
 
     Raises:
         FileNotFoundError, TypeError, ValueError: as :func:`read_sequences`.
     """
-    if str(place) != "-":
-        return read_sequences(place)
+    if str(path) != "-":
+        return read_sequences(path)
     if sys.stdin is None:
         raise ValueError("standard input is closed")
     return [Sequence.from_json(storage.limited(sys.stdin.buffer, "standard input"))]
 
 
-def profiled(place: Path, part: Part) -> Program | None:
+def profiled(path: Path, part: Part) -> Program | None:
     """Returns the program of a profile, or a part of it; None if the file is no profile.
 
     Raises:
         FileNotFoundError, ValueError: as :func:`tbsched.load_program`; a part of
             something else is meant.
     """
-    if str(place) != "-" and is_profile(place):
-        return load_program(place, **part._asdict(), fit=False)
-    if given := [name for name, value in part._asdict().items() if value is not None]:
-        option = {"start": "from", "end": "to", "streams": "stream"}.get(given[0], given[0])
-        raise ValueError(f"--{option}: {place} is no profile of which a part can be taken")
+    if str(path) != "-" and is_profile(path):
+        return load_program(path, **part._asdict(), fit=False)
+    if part_options := [name for name, value in part._asdict().items() if value is not None]:
+        option = {"start": "from", "end": "to", "streams": "stream"}.get(
+            part_options[0], part_options[0]
+        )
+        raise ValueError(f"--{option}: {path} is no profile of which a part can be taken")
     return None
 
 
@@ -69,14 +71,18 @@ def predict_program(
     Raises:
         TypeError, ValueError: as :func:`tbsched.predict`.
     """
-    own = own_device(program)
-    spec = own if device is None and own is not None else find_device(device or DEFAULT_DEVICE)
-    found = fitted(program, own or spec)
+    recorded_on = own_device(program)
+    spec = (
+        recorded_on
+        if device is None and recorded_on is not None
+        else find_device(device or DEFAULT_DEVICE)
+    )
+    fitted_program = fitted(program, recorded_on or spec)
     return predict(
-        found.sequence,
-        device_of(found, spec),
+        fitted_program.sequence,
+        device_of(fitted_program, spec),
         policy,
-        host=found.host,
+        host=fitted_program.host,
         connections=connections,
     )
 
@@ -97,8 +103,8 @@ def check_output(output: Path, *inputs: Path) -> bool:
     Raises:
         FileNotFoundError, ValueError: naming the file.
     """
-    for place in inputs:
-        if storage.is_same_file(place, output):
+    for input_path in inputs:
+        if storage.is_same_file(input_path, output):
             raise ValueError(f"--output: {output} is what is read; write another file")
     return storage.check_writable(output)
 
@@ -130,12 +136,12 @@ def check_writable(*outputs: Path | None) -> None:
             storage.check_writable(output)
 
 
-def write(output: Path | None, writer: Callable[[Path], object], what: str) -> None:
+def write(output: Path | None, writer: Callable[[Path], object], content: str) -> None:
     """Writes a file, if one is asked for, and says on standard error what it has."""
     if output is not None:
         is_there = storage.check_writable(output)
         writer(output)
-        note_written(output, is_there, what)
+        note_written(output, is_there, content)
 
 
 def write_traces(output: Path | None, traces: list[Trace]) -> None:
@@ -144,7 +150,7 @@ def write_traces(output: Path | None, traces: list[Trace]) -> None:
     write(output, lambda path: save_traces(path, traces), words)
 
 
-def note_written(output: Path, was_there: bool, what: str) -> None:
+def note_written(output: Path, was_there: bool, content: str) -> None:
     """Says what was written, and whether something was there."""
     place = visible(str(output))
-    note(f"wrote {place}: {what}{', in place of what was there' if was_there else ''}")
+    note(f"wrote {place}: {content}{', in place of what was there' if was_there else ''}")

@@ -26,11 +26,11 @@ def check_not_empty(command: Any, values: Mapping[str, object]) -> None:
     Raises:
         ValueError: naming the option or argument.
     """
-    for each in command.params:
-        value = values.get(each.name)
+    for param in command.params:
+        value = values.get(param.name)
         parts = value if isinstance(value, list | tuple) else [value]
-        if "" in parts and each.name not in _MAY_BE_EMPTY:
-            raise ValueError(f"{_name_of(each)}: '' is empty; give a value, or leave it out")
+        if "" in parts and param.name not in _MAY_BE_EMPTY:
+            raise ValueError(f"{_name_of(param)}: '' is empty; give a value, or leave it out")
 
 
 def check_apart(command: Any, values: Mapping[str, object]) -> None:
@@ -43,16 +43,18 @@ def check_apart(command: Any, values: Mapping[str, object]) -> None:
     Raises:
         ValueError: naming the file and the option or options.
     """
-    names = {each.name: _name_of(each) for each in command.params}
+    names = {param.name: _name_of(param) for param in command.params}
     written: dict[Path, str] = {}
     for name in _WRITTEN:
         output = values.get(name)
         if not isinstance(output, Path):
             continue
-        other = written.setdefault(_real(output), names[name])
-        if other != names[name]:
-            raise ValueError(f"{names[name]}: {output} is what {other} writes; write another file")
-        if any(_is_read(output, place) for place in _read(values)):
+        other_option = written.setdefault(_real(output), names[name])
+        if other_option != names[name]:
+            raise ValueError(
+                f"{names[name]}: {output} is what {other_option} writes; write another file"
+            )
+        if any(_is_read(output, read_path) for read_path in _read(values)):
             raise ValueError(f"{names[name]}: {output} is what is read; write another file")
 
 
@@ -68,11 +70,11 @@ def _read(values: Mapping[str, object]) -> Iterator[Path]:
                 yield Path(part)
 
 
-def _is_read(output: Path, place: Path) -> bool:
+def _is_read(output: Path, path: Path) -> bool:
     """Whether a file is one that is read; of a folder all files in it are."""
-    if storage.is_same_file(place, output):
+    if storage.is_same_file(path, output):
         return True
-    return place.is_dir() and output.is_file() and _real(output).parent == _real(place)
+    return path.is_dir() and output.is_file() and _real(output).parent == _real(path)
 
 
 def _real(path: Path) -> Path:

@@ -45,8 +45,8 @@ def hint(error: Any) -> str:
         return _hint_for_option(error, option)
     if verb.command.name == "devices" and "unexpected extra" in error.message:
         return "to compare two devices: tbsched devices --diff A B"
-    named = re.search(r"No such command '([\w-]+)'", error.message)
-    meant = _VERB.get(named[1]) if named and verb.parent is None else None
+    match = re.search(r"No such command '([\w-]+)'", error.message)
+    meant = _VERB.get(match[1]) if match and verb.parent is None else None
     return f"did you mean {meant}?" if meant else ""
 
 
@@ -64,7 +64,9 @@ def _hint_for_option(error: Any, option: str) -> str:
 
 def options_of(command: Any) -> dict[str, str]:
     """The options of a verb, by the names that their values have in Python."""
-    return {each.name: each.opts[0] for each in command.params if each.param_type_name == "option"}
+    return {
+        param.name: param.opts[0] for param in command.params if param.param_type_name == "option"
+    }
 
 
 def in_options(message: str, command: Any) -> str:
@@ -78,6 +80,6 @@ def in_options(message: str, command: Any) -> str:
     before = rf"(?:^|{owners})" if command.name in _CAMPAIGNS else owners
     return re.sub(
         rf"{before}(\w+)(?=[\[:])",
-        lambda found: options.get(_ALSO.get(found[1], found[1]), found[0]),
+        lambda match: options.get(_ALSO.get(match[1], match[1]), match[0]),
         message,
     )

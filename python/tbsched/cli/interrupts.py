@@ -65,14 +65,14 @@ def is_interruption(error: BaseException | None) -> bool:
     return False
 
 
-def _is_own(number: int, handler: object) -> bool:
+def _is_own(signal_number: int, handler: object) -> bool:
     is_main = threading.current_thread() is threading.main_thread()
-    return is_main and signal.getsignal(number) == handler
+    return is_main and signal.getsignal(signal_number) == handler
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
+def _interrupt(signal_number: int, frame: FrameType | None) -> None:
     """Handles SIGTERM as Ctrl-C is handled; where that is ignored, as Python handles it."""
     on_ctrl_c = signal.getsignal(signal.SIGINT)
     if not callable(on_ctrl_c):  # ignored, as in the background of a shell
         on_ctrl_c = signal.default_int_handler
-    on_ctrl_c(number, frame)
+    on_ctrl_c(signal_number, frame)

@@ -17,8 +17,8 @@ from tbsched.prediction.predict import policies
 def complete_device(incomplete: str) -> Iterator[str]:
     """Yields the device names that a shell offers, with ablations of a whole name."""
     bases = (*devices(), ATTACHED)
-    named = [name for name in bases if incomplete.startswith(name)]
-    every = (*bases, *(f"{name}-{each}" for name in named for each in ablations()))
+    matching = [name for name in bases if incomplete.startswith(name)]
+    every = (*bases, *(f"{name}-{ablation}" for name in matching for ablation in ablations()))
     yield from (name for name in every if name.startswith(incomplete))
 
 
@@ -79,9 +79,9 @@ def policy_option(more: str = "") -> Any:
     )  # fmt: skip
 
 
-def output_option(what: str) -> Any:
+def output_option(content: str) -> Any:
     """``--output``, and what a verb writes there."""
-    return typer.Option("--output", "-o", help=f"{OUTPUT} {what}")
+    return typer.Option("--output", "-o", help=f"{OUTPUT} {content}")
 
 
 def oracle_option(more: str = "") -> Any:

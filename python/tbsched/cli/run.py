@@ -49,8 +49,8 @@ from tbsched.traces.trace import Trace
 from tbsched.views.tables import table_of
 
 
-def _hangs(place: Path) -> str:
-    return f"; `tbsched hang {place}` says what has not ended" if is_capture(place) else ""
+def _hangs(path: Path) -> str:
+    return f"; `tbsched hang {path}` says what has not ended" if is_capture(path) else ""
 
 
 def predict(
@@ -136,7 +136,7 @@ def _observe_cases(
     as_json: bool,
 ) -> int:
     """Runs the cases of mechanisms on a GPU; returns the exit status."""
-    found: list[tuple[Case, dict[str, bool | None]]] = []
+    observed_cases: list[tuple[Case, dict[str, bool | None]]] = []
     traces, differing = [], 0
     for case in known:
         trace = replace(run(case.trace.sequence), id=case.name, extra=case.trace.extra)
@@ -150,16 +150,18 @@ def _observe_cases(
             "as_predicted": None if predicted is None else predicted.occupancy,
             "every_block": None if predicted is None else predicted.exact,
         }
-        found.append((case, answers))
+        observed_cases.append((case, answers))
     if as_json:
-        cases = [{"case": x.name, "mechanism": x.mechanism, **answers} for x, answers in found]
+        cases = [
+            {"case": x.name, "mechanism": x.mechanism, **answers} for x, answers in observed_cases
+        ]
         show_json({"cases": cases, "traces": list(map(views.data, traces))})
     else:
         headings = ("case", "mechanism", "as recorded", "as predicted", "every block")
         words = {True: "yes", False: "NO", None: "other GPU"}
         rows = (
             (x.name, x.mechanism, *(words[answer] for answer in answers.values()))
-            for x, answers in found
+            for x, answers in observed_cases
         )
         show(table_of(headings, rows))
     write_traces(output, traces)
@@ -167,13 +169,13 @@ def _observe_cases(
 
 
 def _run_all(
-    place: Path, output: Path | None, run: Callable[[Sequence], Trace], as_json: bool
+    path: Path, output: Path | None, run: Callable[[Sequence], Trace], as_json: bool
 ) -> int:
     """Predicts or observes each sequence of a file; returns the exit status."""
-    found = sequences_of(place)
-    if not found:
-        raise ValueError(f"{place}: holds no sequences")
-    traces = [run(sequence) for sequence in found]
+    sequences = sequences_of(path)
+    if not sequences:
+        raise ValueError(f"{path}: holds no sequences")
+    traces = [run(sequence) for sequence in sequences]
     _show_all(traces, output, as_json)
     return DISAGREEMENT if any(trace.hang is not None for trace in traces) else AGREEMENT
 

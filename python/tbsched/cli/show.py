@@ -188,7 +188,7 @@ def show(
     note_written(output, is_there, what)
 
 
-def _view(given: View | None, output: Path | None, options: Mapping[str, object]) -> View | None:
+def _view(chosen: View | None, output: Path | None, options: Mapping[str, object]) -> View | None:
     """Returns the view that is asked for, and refuses options that do not suit it.
 
     Raises:
@@ -201,17 +201,19 @@ def _view(given: View | None, output: Path | None, options: Mapping[str, object]
             f"--output: {output}: no file of this ending can be written; there are "
             f"{', '.join(known)}{did_you_mean(kind, known)}"
         )
-    found = View.compared if given is None and options["against"] is not None else given
-    named = {name: takers for name, takers in _TAKEN_BY.items() if options[name] is not None}
-    for name, takers in named.items():
-        if found not in takers and not (found is None and View.gantt in takers):
+    view = View.compared if chosen is None and options["against"] is not None else chosen
+    options_given = {
+        name: takers for name, takers in _TAKEN_BY.items() if options[name] is not None
+    }
+    for name, takers in options_given.items():
+        if view not in takers and not (view is None and View.gantt in takers):
             raise ValueError(f"--{name}: it goes with --view {' or '.join(takers)}")
-    if found is View.resources and options["sm"] is None:
+    if view is View.resources and options["sm"] is None:
         raise ValueError("--sm: --view resources is of one SM; give its number, from 0")
     is_drawn = output is not None and kind in _PICTURES
-    if given not in (None, View.compared) and not is_drawn:
-        raise ValueError(f"--view: {given} is a picture; give -o picture.png")
-    return found
+    if chosen not in (None, View.compared) and not is_drawn:
+        raise ValueError(f"--view: {chosen} is a picture; give -o picture.png")
+    return view
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,8 +282,8 @@ class _Request:
         """
         if self.program is None:
             raise ValueError(f"--view: measured is for profiles, and {self.place} is none")
-        for option, given in (("device", self.device), ("policy", self.policy)):
-            if given is not None:
+        for option, value in (("device", self.device), ("policy", self.policy)):
+            if value is not None:
                 raise ValueError(f"--{option}: --view measured predicts nothing; leave it out")
         return self._picked([self.program], self.place)
 
@@ -302,8 +304,8 @@ class _Request:
         if recorded is None:
             sequence = self._picked(sequences_of(self.place), self.place)
             return predict(sequence, self.device or DEFAULT_DEVICE, self.policy)
-        needed = self.device or self.policy or self.view is View.resources
-        return self._predicted(recorded) if needed else recorded
+        needs_prediction = self.device or self.policy or self.view is View.resources
+        return self._predicted(recorded) if needs_prediction else recorded
 
     def _recorded(self) -> Trace | None:
         if self.program is not None or str(self.place) == "-" or not holds_traces(self.place):
@@ -319,10 +321,10 @@ class _Request:
             return predict(recorded.sequence, spec, self.policy)
         return best_diff(recorded, spec, self.policy).a
 
-    def _picked(self, found: list[_Any], place: Path) -> _Any:
-        if not 0 <= self.number < len(found):
-            raise ValueError(f"--number: {self.number} is outside 0..{len(found) - 1} of {place}")
-        return found[self.number]
+    def _picked(self, items: list[_Any], path: Path) -> _Any:
+        if not 0 <= self.number < len(items):
+            raise ValueError(f"--number: {self.number} is outside 0..{len(items) - 1} of {path}")
+        return items[self.number]
 
 
 def _recorded_on(info: DeviceInfo) -> DeviceSpec:

@@ -80,7 +80,7 @@ class Verb(TyperCommand):
 
     def _how_many_values_follow(self) -> dict[str, int]:
         """Returns how many values each option takes."""
-        options = [each for each in self.params if each.param_type_name == "option"]
+        options = [param for param in self.params if param.param_type_name == "option"]
         return {
             name: 0 if getattr(option, "is_flag", False) else option.nargs
             for option in options

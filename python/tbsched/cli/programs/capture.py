@@ -84,21 +84,21 @@ def capture(
     if not executable:
         raise ValueError(f"PROGRAM: {program[0]} is not found, or cannot be run")
     packer = unpacking.PACKERS.get(output.suffix)
-    whole = output if packer is None else output.with_suffix("")
-    written = captured_files.place_for(whole)
-    before = set(_files_of(written))
-    files = functools.partial(_new_files, written, before)
+    unpacked_output = output if packer is None else output.with_suffix("")
+    written = captured_files.place_for(unpacked_output)
+    before = set(_captures_of(written))
+    files = functools.partial(_new_captures, written, before)
     watch = None if hang_after is None else Watch(files, hang_after)
     status = _run(program, injected(os.environ, written), watch, kill, report_place(output))
-    found = files()
-    launches = {each: captured_files.launches_of(each) for each in found}
-    if not found or (output.exists() and not any(map(captured_files.has_work, found))):
-        _note_nothing(found, output)
+    captures = files()
+    launches = {path: captured_files.launches_of(path) for path in captures}
+    if not captures or (output.exists() and not any(map(captured_files.has_work, captures))):
+        _note_nothing(captures, output)
         return status or NO_GPU
-    for each, count in launches.items():
-        final = output.with_name(each.name.replace(written.stem, whole.stem, 1))
-        place = _settled(each, final, packer, output.suffix)
-        note(f"wrote {visible(str(place))}: {count} launch{'es' if count != 1 else ''}")
+    for path, count in launches.items():
+        final = output.with_name(path.name.replace(written.stem, unpacked_output.stem, 1))
+        final_path = _moved_into_place(path, final, packer, output.suffix)
+        note(f"wrote {visible(str(final_path))}: {count} launch{'es' if count != 1 else ''}")
     return status
 
 
@@ -125,21 +125,21 @@ def _run(
 
 def _hangs(process: subprocess.Popen[bytes], watch: Watch, report: Path) -> bool:
     """Watches a program until it hangs, and writes the report, or until it ends."""
-    told = ""
+    last_words = ""
     with contextlib.closing(watch):
         while process.poll() is None:
-            found = watch.look() if watch.is_quiet() else None
-            if isinstance(found, HangReport):
-                report.write_text(f"{found}\n", "utf-8")
-                words = f"tbsched capture: {found.kind}: {found.reason}; see {report}"
-                if not found.may_be_slow:
+            result = watch.look() if watch.is_quiet() else None
+            if isinstance(result, HangReport):
+                report.write_text(f"{result}\n", "utf-8")
+                words = f"tbsched capture: {result.kind}: {result.reason}; see {report}"
+                if not result.may_be_slow:
                     note(words)
                     return True
-            elif found is not None:
-                words = f"tbsched capture: nothing ends, and why is not known: {found}"
-            if found is not None and words != told:
-                told = words
-                note(told)
+            elif result is not None:
+                words = f"tbsched capture: nothing ends, and why is not known: {result}"
+            if result is not None and words != last_words:
+                last_words = words
+                note(last_words)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(min(_PERIOD, watch.seconds / 2))
     return False
@@ -154,11 +154,11 @@ def _end(process: subprocess.Popen[bytes], capture: Path) -> None:
     process.terminate()
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_GRACE)
-    left = _captured_into(capture)  # they may spin on a GPU though their parent has ended
+    process_ids = _captured_into(capture)  # they may spin on a GPU though their parent has ended
     process.kill()
-    for number in left:
+    for process_id in process_ids:
         with contextlib.suppress(ProcessLookupError):
-            os.kill(number, signal.SIGKILL)
+            os.kill(process_id, signal.SIGKILL)
     process.wait()
     note("tbsched capture: it hangs, so it was ended")
 
@@ -166,19 +166,21 @@ def _end(process: subprocess.Popen[bytes], capture: Path) -> None:
 def _captured_into(capture: Path) -> list[int]:
     """Returns the numbers of running processes that write to a capture."""
     wanted = b"TBSCHED_CAPTURE=" + os.fsencode(capture.absolute())
-    found = []
-    for place in Path("/proc").iterdir():
-        if place.name.isdigit() and int(place.name) != os.getpid():
+    process_ids = []
+    for process_folder in Path("/proc").iterdir():
+        if process_folder.name.isdigit() and int(process_folder.name) != os.getpid():
             with contextlib.suppress(OSError):
-                if wanted in (place / "environ").read_bytes().split(b"\0"):
-                    found.append(int(place.name))
-    return found
+                if wanted in (process_folder / "environ").read_bytes().split(b"\0"):
+                    process_ids.append(int(process_folder.name))
+    return process_ids
 
 
-def _new_files(place: Path, before: set[Path]) -> list[Path]:
+def _new_captures(path: Path, before: set[Path]) -> list[Path]:
     """The captures that the program has begun to write."""
     return [
-        each for each in _files_of(place) if each not in before and captured_files.is_capture(each)
+        file
+        for file in _captures_of(path)
+        if file not in before and captured_files.is_capture(file)
     ]
 
 
@@ -186,17 +188,20 @@ def _new_files(place: Path, before: set[Path]) -> list[Path]:
 def _passing_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
     """Passes Ctrl-C and SIGTERM on to the program that is captured."""
 
-    def pass_on(number: int, frame: FrameType | None) -> None:
+    def pass_on(signal_number: int, frame: FrameType | None) -> None:
         # The terminal sends Ctrl-C to all processes in its foreground.
-        if number != signal.SIGINT or not _is_in_foreground():
-            process.send_signal(number)
+        if signal_number != signal.SIGINT or not _is_in_foreground():
+            process.send_signal(signal_number)
 
-    before = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {
+        signal_number: signal.signal(signal_number, pass_on)
+        for signal_number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for signal_number, handler in before.items():
+            signal.signal(signal_number, handler)
 
 
 def _is_in_foreground() -> bool:
@@ -206,13 +211,15 @@ def _is_in_foreground() -> bool:
         return False
 
 
-def _files_of(place: Path) -> list[Path]:
+def _captures_of(path: Path) -> list[Path]:
     """Returns the captures of a program's processes: ``run.jsonl``, ``run.4711.jsonl``, ..."""
-    name = re.compile(rf"{re.escape(place.stem)}(\.\d+(-\d+)?)?{re.escape(place.suffix)}")
-    return sorted(each for each in place.parent.iterdir() if name.fullmatch(each.name))
+    name = re.compile(rf"{re.escape(path.stem)}(\.\d+(-\d+)?)?{re.escape(path.suffix)}")
+    return sorted(file for file in path.parent.iterdir() if name.fullmatch(file.name))
 
 
-def _settled(written: Path, final: Path, packer: unpacking.Packer | None, suffix: str) -> Path:
+def _moved_into_place(
+    written: Path, final: Path, packer: unpacking.Packer | None, suffix: str
+) -> Path:
     """Packs a capture and moves it to its place if that is free; returns where it is."""
     if packer is not None:
         final = final.with_name(final.name + suffix)
@@ -231,13 +238,13 @@ def _settled(written: Path, final: Path, packer: unpacking.Packer | None, suffix
     return final
 
 
-def _note_nothing(found: list[Path], output: Path) -> None:
+def _note_nothing(captures: list[Path], output: Path) -> None:
     """Says that nothing was launched, and that what was there before stays."""
-    for each in found:
-        each.unlink()
+    for file in captures:
+        file.unlink()
     why = (
         "the program launched no kernels; run it until it has, and look whether it runs on the CPU"
-        if found
+        if captures
         else "the program did not use CUDA, or what is above kept it from being captured; name the "
         "program itself behind --, not one that starts it elsewhere, such as sudo, docker or ssh"
     )

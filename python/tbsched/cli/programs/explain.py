@@ -77,10 +77,10 @@ def explain(
         fit=False,
     )
     check_ran_on(program, device)
-    found = explained(program, device, predicted=not account)
+    explanation = explained(program, device, predicted=not account)
     if as_json:
-        show_json(views.data(found))
+        show_json(views.data(explanation))
     else:
-        show(found)
-    write(html, partial(shows.to_html, found), "a page")
-    write(perfetto, partial(shows.to_perfetto, found), "a trace for ui.perfetto.dev")
+        show(explanation)
+    write(html, partial(shows.to_html, explanation), "a page")
+    write(perfetto, partial(shows.to_perfetto, explanation), "a trace for ui.perfetto.dev")

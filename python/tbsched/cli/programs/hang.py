@@ -59,10 +59,10 @@ def hang(
       tbsched hang core.nvcudmp run.jsonl
     """
     check_writable(html)
-    found = found_hang(*(files or ()), pid=pid or None, device=device, seconds=seconds)
+    report = found_hang(*(files or ()), pid=pid or None, device=device, seconds=seconds)
     if as_json:
-        show_json(views.data(found))
+        show_json(views.data(report))
     else:
-        show(found)
-    write(html, partial(shows.to_html, found), "a page")
-    return DISAGREEMENT if found.hangs else AGREEMENT
+        show(report)
+    write(html, partial(shows.to_html, report), "a page")
+    return DISAGREEMENT if report.hangs else AGREEMENT

@@ -74,11 +74,11 @@ def simulate(
     """
     changes = dict(map(_assignment, values or ()))
     gpu = config_named(config)
-    found = simulate_many(workloads, scheduler, gpu.changed(**changes) if changes else gpu)
+    simulations = simulate_many(workloads, scheduler, gpu.changed(**changes) if changes else gpu)
     if as_json:
-        show_json({"simulations": views.data(found)})
+        show_json({"simulations": views.data(simulations)})
     else:
-        show(found)
+        show(simulations)
 
 
 def characterize(
@@ -106,13 +106,13 @@ def characterize(
     if replay and evidence is None:
         raise ValueError("--replay: --evidence is needed, too")
     if replay and evidence is not None:
-        found = load_characterization(evidence)
+        characterization = load_characterization(evidence)
     else:
-        found = characterization_of(gpu, opcode, seconds, raw=evidence)
+        characterization = characterization_of(gpu, opcode, seconds, raw=evidence)
     if as_json:
-        show_json(views.data(found))
+        show_json(views.data(characterization))
     else:
-        show(found)
+        show(characterization)
 
 
 def variants(
@@ -156,7 +156,7 @@ def variants(
     \b
       tbsched sm variants stencil.cubin --threads 256 -o variants
     """
-    found = variants_of(
+    variants_made = variants_of(
         cubin if kernel is None else (cubin, kernel),
         device,
         threads=threads,
@@ -164,15 +164,15 @@ def variants(
         draws=draws,
         every=every,
     )
-    table = views.data(found)
+    table = views.data(variants_made)
     files = {}
-    for row, variant in zip(table["variants"], found, strict=True):
+    for row, variant in zip(table["variants"], variants_made, strict=True):
         row["file"] = f"{variant.name.replace(', ', '-').replace(' ', '-')}.cubin"
         files[row["file"]] = variant.cubin
     if as_json:
         show_json(table)
     else:
-        show(found)
+        show(variants_made)
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
         files["variants.json"] = f"{json.dumps(table, indent=2)}\n".encode()

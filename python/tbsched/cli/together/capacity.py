@@ -26,7 +26,7 @@ from tbsched.cli.options import (
     SequenceFile,
     ToTime,
 )
-from tbsched.cli.together.given import asked
+from tbsched.cli.together.given import sequences_and_device
 from tbsched.counting import counted
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.checks import integer
@@ -87,9 +87,9 @@ def capacity(
 
       tbsched capacity two.json --carveout 0 --carveout 100 --budget
     """
-    found, spec = asked(sequences, device, Part(start, end, stream, match))
+    programs, spec = sequences_and_device(sequences, device, Part(start, end, stream, match))
     choices = _Choices(threads or None, carveouts or None, clusters or None)
-    answers = [_answers(sequence, launch, choices, budget, (spec, policy)) for sequence in found]
+    answers = [_answers(sequence, launch, choices, budget, (spec, policy)) for sequence in programs]
     known = not budget or all(row.grid is not None for row in answers)
     status = AGREEMENT if known else DISAGREEMENT
     if as_json:
@@ -135,25 +135,25 @@ class _Answers(NamedTuple):
 
 def _answers(
     sequence: Sequence,
-    number: int,
+    index: int,
     choices: _Choices,
     wants_budget: bool,
-    of: tuple[DeviceSpec, str | None],
+    spec_and_policy: tuple[DeviceSpec, str | None],
 ) -> _Answers:
     """Returns how many blocks of a launch fit beside the others, for each question asked."""
     launches = sequence.launches
-    number = integer("capacity", "launch", number, -len(launches), len(launches) - 1)
-    number %= len(launches)
-    one, beside = launches[number], launches[:number] + launches[number + 1 :]
-    spec, policy = of
+    index = integer("capacity", "launch", index, -len(launches), len(launches) - 1)
+    index %= len(launches)
+    launch, beside = launches[index], launches[:index] + launches[index + 1 :]
+    spec, policy = spec_and_policy
     table = None
     if any(choices):
         table = capacities(
-            one, spec, threads=choices.threads, carveouts=choices.carveouts,
+            launch, spec, threads=choices.threads, carveouts=choices.carveouts,
             clusters=choices.clusters, beside=beside, policy=policy,
         )  # fmt: skip
-    grid = largest_grid(one, spec, beside=beside, policy=policy) if wants_budget else None
-    return _Answers(room_for(one, spec, beside=beside, policy=policy), table, grid)
+    grid = largest_grid(launch, spec, beside=beside, policy=policy) if wants_budget else None
+    return _Answers(room_for(launch, spec, beside=beside, policy=policy), table, grid)
 
 
 def _data(row: _Answers) -> dict[str, object]:

@@ -25,7 +25,7 @@ from tbsched.cli.options import (
     SequenceFile,
     ToTime,
 )
-from tbsched.cli.together.given import asked
+from tbsched.cli.together.given import sequences_and_device
 from tbsched.cli.together.on_gpu import Ran, check_on_gpu, ran_data, ran_words
 from tbsched.prediction.together.search import PLAYS
 
@@ -87,19 +87,19 @@ def coresident(
 
       tbsched coresident two.json --groups "0;1" --on-gpu
     """
-    found, spec = asked(sequences, device, Part(start, end, stream, match))
+    programs, spec = sequences_and_device(sequences, device, Part(start, end, stream, match))
     answers = []
-    begin, left = time.monotonic(), seconds
-    for sequence in found:
+    begin, remaining_seconds = time.monotonic(), seconds
+    for sequence in programs:
         answers.append(
             asked_together(
-                sequence, spec, groups=_numbers("--groups", groups), fixes=fixes, policy=policy,
-                after=[(a, b) for a, b in _pairs(after)], connections=connections, plays=plays,
-                seconds=left,
+                sequence, spec, groups=_number_lists("--groups", groups), fixes=fixes,
+                policy=policy, after=[(a, b) for a, b in _pairs(after)], connections=connections,
+                plays=plays, seconds=remaining_seconds,
             )
         )  # fmt: skip
         if seconds is not None:  # of all sequences together
-            left = max(seconds - (time.monotonic() - begin), 0.0)
+            remaining_seconds = max(seconds - (time.monotonic() - begin), 0.0)
     queues = spec.hardware_queues if connections is None else connections
     meant = replace(spec, hardware_queues=queues)
     ran = [check_on_gpu(answer, meant) if on_gpu else None for answer in answers]
@@ -119,18 +119,18 @@ def _data(answer: Coresidency, runs: list[Ran] | None) -> dict[str, object]:
     return {**views.data(answer), "gpu": None if runs is None else ran_data(runs)}
 
 
-def _numbers(option: str, given: str | None) -> list[list[int]] | None:
+def _number_lists(option: str, text: str | None) -> list[list[int]] | None:
     """Returns ``0,1;2`` as lists of numbers."""
-    if given is None:
+    if text is None:
         return None
     try:
-        return [[int(number) for number in part.split(",")] for part in given.split(";")]
+        return [[int(item) for item in part.split(",")] for part in text.split(";")]
     except ValueError:
-        raise ValueError(f"{option}: numbers such as 0,1;2 are needed, got {given!r}") from None
+        raise ValueError(f"{option}: numbers such as 0,1;2 are needed, got {text!r}") from None
 
 
-def _pairs(given: str | None) -> list[list[int]]:
-    pairs = _numbers("--after", given) or []
+def _pairs(text: str | None) -> list[list[int]]:
+    pairs = _number_lists("--after", text) or []
     if any(len(pair) != 2 for pair in pairs):
-        raise ValueError(f"--after: pairs such as 0,1;0,2 are needed, got {given!r}")
+        raise ValueError(f"--after: pairs such as 0,1;0,2 are needed, got {text!r}")
     return pairs

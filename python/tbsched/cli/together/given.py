@@ -16,7 +16,9 @@ from tbsched.prediction.program_device import own_device
 from tbsched.program.sequence import Sequence
 
 
-def asked(place: Path, device: str | None, part: Part) -> tuple[list[Sequence], DeviceSpec]:
+def sequences_and_device(
+    path: Path, device: str | None, part: Part
+) -> tuple[list[Sequence], DeviceSpec]:
     """Returns the sequences of a file, each with launches, and the device that is meant.
 
     Of a capture in which no launch has ended, those that were issued.
@@ -24,24 +26,24 @@ def asked(place: Path, device: str | None, part: Part) -> tuple[list[Sequence], 
     Raises:
         FileNotFoundError, TypeError, ValueError: as for the other verbs; there are no launches.
     """
-    program = profiled(place, part)
+    program = profiled(path, part)
     spec = None
     if program is None:
-        found = [sequence for sequence in sequences_of(place) if sequence.launches]
+        sequences = [sequence for sequence in sequences_of(path) if sequence.launches]
     else:
-        found = [program.sequence] if program.sequence.launches else []
+        sequences = [program.sequence] if program.sequence.launches else []
         spec = own_device(program)
-        if not found and is_capture(place):
-            issued, own = unfinished_launches(place, device)
-            if issued is not None and own is not None:
+        if not sequences and is_capture(path):
+            issued, own_spec = unfinished_launches(path, device)
+            if issued is not None and own_spec is not None:
                 count = counted(len(issued.launches), "launch", "launches")
                 note(
-                    f"{place}: no launch has ended; taken are {count} that were issued and have "
-                    f"not. `tbsched hang {place}` says why"
+                    f"{path}: no launch has ended; taken are {count} that were issued and have "
+                    f"not. `tbsched hang {path}` says why"
                 )
-                return [issued], own
-    if not found:
-        raise ValueError(f"{place}: holds no launches")
+                return [issued], own_spec
+    if not sequences:
+        raise ValueError(f"{path}: holds no launches")
     if device is not None or spec is None:
         spec = find_device(device or DEFAULT_DEVICE)
-    return found, spec
+    return sequences, spec

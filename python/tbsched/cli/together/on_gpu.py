@@ -70,20 +70,20 @@ def _witness(coresidency: Coresidency, spec: DeviceSpec, gpu: Gpu) -> Ran:
     """Runs the witness on the GPU; returns how often it hung, or why it was not run."""
     if coresidency.witness is None or coresidency.stranded is None:
         return Ran("nothing strands a block", False, why="there is no witness to run")
-    what = f"strands {called(coresidency.launches, coresidency.stranded, coresidency.others)}"
+    words = f"strands {called(coresidency.launches, coresidency.stranded, coresidency.others)}"
     if coresidency.host is not None:
-        return Ran(what, True, why=_MORE)
+        return Ran(words, True, why=_MORE)
     queues = gpu.info.details.get("max_connections", spec.hardware_queues)
     if coresidency.cause == "hardware_queue" and queues != spec.hardware_queues:
-        return Ran(what, True, why=f"CUDA_DEVICE_MAX_CONNECTIONS is {queues} here")
+        return Ran(words, True, why=f"CUDA_DEVICE_MAX_CONNECTIONS is {queues} here")
     groups = numbered(coresidency.groups, coresidency.order)
     try:
-        met = meet_on_time(
+        meeting = meet_on_time(
             gpu, spec, coresidency.witness, groups, coresidency.state, coresidency.issue_times
         )
     except ValueError as error:  # nobody can run it, such as a kernel that is loaded late
-        return Ran(what, True, why=str(error))
-    return Ran(what, True, 1, 0 if met else 1)
+        return Ran(words, True, why=str(error))
+    return Ran(words, True, 1, 0 if meeting else 1)
 
 
 def meet_on_time(
@@ -101,10 +101,10 @@ def meet_on_time(
     """
     for _ in range(_TRIES):
         steer(gpu, spec, to=state)
-        found = meet(witness, groups, gpu=gpu, issue_times=issue_times)
-        if issue_times is None or not was_late(found.trace, issue_times):
+        meeting = meet(witness, groups, gpu=gpu, issue_times=issue_times)
+        if issue_times is None or not was_late(meeting.trace, issue_times):
             break
-    return found
+    return meeting
 
 
 def was_late(trace: Trace, issue_times: tuple[float, ...]) -> bool:
@@ -127,19 +127,19 @@ def was_late(trace: Trace, issue_times: tuple[float, ...]) -> bool:
 
 def _start(launch: Placement) -> float | None:
     """Returns the start of the first block that was placed, in seconds."""
-    came = launch.smid >= 0
-    if launch.start_ns is None or not came.any():
+    is_placed = launch.smid >= 0
+    if launch.start_ns is None or not is_placed.any():
         return None
-    return float(launch.start_ns[came].min()) / 1e9
+    return float(launch.start_ns[is_placed].min()) / 1e9
 
 
 def _fix(coresidency: Coresidency, fix: Fix, gpu: Gpu) -> Ran:
     """Runs a fix on the GPU in all its orders; returns how often it hung."""
-    what = f"{fix.kind}: {fix.text}"
+    words = f"{fix.kind}: {fix.text}"
     if fix.sequence is not None:
-        return Ran(what, False, why=_MORE)
+        return Ran(words, False, why=_MORE)
     if fix.device is not None:
-        return Ran(what, False, why="a process sets it up before its first launch")
+        return Ran(words, False, why="a process sets it up before its first launch")
     launches, pairs = held(fix.launches)
     orders = list(orders_of(len(launches), (*fix.after, *pairs)))
     above = coresidency.cause in ABOVE
@@ -150,11 +150,11 @@ def _fix(coresidency: Coresidency, fix: Fix, gpu: Gpu) -> Ran:
         sequence = Sequence([launches[k] for k in order])
         times = issue_times(len(order)) if above else None
         try:
-            met = meet(sequence, numbered(fix.groups, order), gpu=gpu, issue_times=times)
+            meeting = meet(sequence, numbered(fix.groups, order), gpu=gpu, issue_times=times)
         except ValueError as error:
-            return Ran(what, False, why=str(error))
-        hung += not met
-    return Ran(what, False, len(orders), hung)
+            return Ran(words, False, why=str(error))
+        hung += not meeting
+    return Ran(words, False, len(orders), hung)
 
 
 def orders_of(launches: int, after: Iterable[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
