@@ -17,8 +17,8 @@ def assumed_words(rules: tuple[str, ...] | None, device: DeviceInfo) -> str:
         return ""
     name = device.details.get("model", device.name)
     more = f" and {len(rules) - _SHOWN} more" if len(rules) > _SHOWN else ""
-    where = f" (tbsched devices {name})" if name in devices() else ""
-    return f"Assumed on {name}: {', '.join(rules[:_SHOWN])}{more}{where}."
+    source_words = f" (tbsched devices {name})" if name in devices() else ""
+    return f"Assumed on {name}: {', '.join(rules[:_SHOWN])}{more}{source_words}."
 
 
 def assumed_lines(rules: tuple[str, ...] | None, device: DeviceInfo) -> list[str]:

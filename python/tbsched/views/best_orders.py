@@ -23,8 +23,8 @@ _LAUNCHES_SHOWN = 50
 def best_order_short(best_order: BestOrder) -> str:
     """How long it takes, and how long as given."""
     shorter = seconds_words(best_order.makespan)
-    several = counted(len(best_order.order), "launch", "launches")
-    return f"{several} in {shorter}, as given {seconds_words(best_order.given_makespan)}"
+    launches = counted(len(best_order.order), "launch", "launches")
+    return f"{launches} in {shorter}, as given {seconds_words(best_order.given_makespan)}"
 
 
 def best_order_text(best_order: BestOrder) -> str:
@@ -45,16 +45,16 @@ def best_order_html(best_order: BestOrder) -> str:
     """Returns HTML: the order, and what it saves."""
     launches = best_order.sequence.launches
     rows = [
-        (str(place), str(number), launch.name or "", launch_words(launch))
-        for place, (number, launch) in enumerate(zip(best_order.order, launches, strict=True))
+        (str(index), str(number), launch.name or "", launch_words(launch))
+        for index, (number, launch) in enumerate(zip(best_order.order, launches, strict=True))
     ][:_LAUNCHES_SHOWN]
     return card(
         best_order_short(best_order),
         text_html([best_order_text(best_order)]),
         bars_html(
             [
-                (what, makespan, seconds_words(makespan))
-                for what, makespan in (
+                (heading, makespan, seconds_words(makespan))
+                for heading, makespan in (
                     ("as given", best_order.given_makespan),
                     ("in this order", best_order.makespan),
                 )

@@ -55,11 +55,11 @@ def calibration_text(calibration: Calibration) -> Lines:
 
 def telling_of(calibration: Calibration) -> dict[Sequence, list[str]]:
     """Sequences that would tell values, and which."""
-    found: dict[Sequence, list[str]] = {}
+    telling: dict[Sequence, list[str]] = {}
     for witness in calibration.witnesses:
         if witness.telling is not None:
-            found.setdefault(witness.telling, []).append(witness.path)
-    return found
+            telling.setdefault(witness.telling, []).append(witness.path)
+    return telling
 
 
 def calibration_rows(calibration: Calibration) -> list[tuple[str, str, str, str]]:
@@ -95,7 +95,7 @@ def _kinds(sequence: Sequence) -> str:
         "cooperative launches": any(launch.cooperative for launch in launches),
         "partitions": any(launch.partition is not None for launch in launches),
     }
-    return ", ".join(name for name, there in kinds.items() if there)
+    return ", ".join(name for name, is_present in kinds.items() if is_present)
 
 
 def _cut(value: object) -> str:
@@ -106,9 +106,9 @@ def _cut(value: object) -> str:
 def calibration_lines(calibration: Calibration) -> list[str]:
     """Returns the certificate, and what the probes took."""
     certificate = calibration.certificate
-    asked = sum(step.sequences for step in calibration.steps)
+    sequences_run = sum(step.sequences for step in calibration.steps)
     lines = [
-        f"  {counted(asked, 'sequence')} for probes, "
+        f"  {counted(sequences_run, 'sequence')} for probes, "
         f"{counted(certificate.sequences, 'sequence')} with "
         f"{counted(certificate.launches, 'launch', 'launches')} in the campaign, "
         f"{calibration.seconds:.1f} s",
@@ -133,18 +133,20 @@ def calibration_lines(calibration: Calibration) -> list[str]:
     else:
         lines.append("  nothing was compared")
     if certificate.unstable:
-        several = counted(certificate.unstable, "sequence says", "sequences say")
-        lines.append(f"  {several} nothing, as the oracle did not agree with itself")
-    several = counted(certificate.struck, "other device was", "other devices were")
-    lines.append(f"  {several} struck out, each a combination of rules, sizes and a policy")
+        devices_struck = counted(certificate.unstable, "sequence says", "sequences say")
+        lines.append(f"  {devices_struck} nothing, as the oracle did not agree with itself")
+    devices_struck = counted(certificate.struck, "other device was", "other devices were")
+    lines.append(f"  {devices_struck} struck out, each a combination of rules, sizes and a policy")
     if calibration.campaign is not None:
         lines += coverage_lines(calibration.campaign.coverage)
     lines.append(
         f"  latent states seen: {len(certificate.states)} of {certificate.possible_states}; "
         f"not compared: {', '.join(certificate.left_out)}"
     )
-    several = counted(len(calibration.not_asked), "value has its default", "values have defaults")
-    lines.append(f"  {several}, as no probe asks for them")
+    devices_struck = counted(
+        len(calibration.not_asked), "value has its default", "values have defaults"
+    )
+    lines.append(f"  {devices_struck}, as no probe asks for them")
     lines += [
         f"  {step.probe}: nothing told, {step.failure}"
         for step in calibration.steps
@@ -165,16 +167,18 @@ def calibration_html(calibration: Calibration) -> str:
     documented = sum(finding.kind == DOCUMENTED for finding in calibration.report)
     rows = calibration_rows(calibration)
     parts = [
-        table_html(table_of(titles, own, left=(0, 3)), heading=heading)
+        table_html(table_of(titles, rows_of_kind, left=(0, 3)), heading=heading)
         for kind, heading in _HEADINGS.items()
-        if (own := [row for row in rows if row[2] == kind])
+        if (rows_of_kind := [row for row in rows if row[2] == kind])
     ]
     steps = [
         (step.probe, f"{step.sequences:,}", f"{step.launches:,}", f"{step.seconds:.1f}",
          step.failure or "")
         for step in calibration.steps
     ]  # fmt: skip
-    taken = table_of(("probe", "sequences", "launches", "seconds", "told nothing, because"), steps)
+    steps_table = table_of(
+        ("probe", "sequences", "launches", "seconds", "told nothing, because"), steps
+    )
     return card(
         calibration_short(calibration),
         tiles_html(
@@ -190,7 +194,7 @@ def calibration_html(calibration: Calibration) -> str:
             folded_html(f"A sequence that would tell {', '.join(paths)}", code_html(repr(sequence)))
             for sequence, paths in telling_of(calibration).items()
         ),
-        folded_html("What the probes took", table_html(taken)),
+        folded_html("What the probes took", table_html(steps_table)),
         folded_html("Values that no probe asks for", text_html([", ".join(calibration.not_asked)])),
     )
 

@@ -88,17 +88,21 @@ def report_text(report: Report) -> Lines:
 
 def counterexample_headings(report: Report) -> list[str]:
     """Returns what each counterexample is called."""
-    numbers = {found.id: number for number, found in enumerate(report.counterexamples, 1)}
+    numbers_by_id = {
+        counterexample.id: index for index, counterexample in enumerate(report.counterexamples, 1)
+    }
     headings = []
-    for number, example in enumerate(report.counterexamples, 1):
-        heading = f"counterexample {number}" + ("" if example.shrunk else " (not shrunk)")
-        headings.append(heading + (f" (like {numbers[example.like]})" if example.like else ""))
+    for index, example in enumerate(report.counterexamples, 1):
+        heading = f"counterexample {index}" + ("" if example.shrunk else " (not shrunk)")
+        headings.append(
+            heading + (f" (like {numbers_by_id[example.like]})" if example.like else "")
+        )
     return headings
 
 
 def report_lines(report: Report) -> list[str]:
     """Returns the numbers of a campaign; those that say more of the one before are moved in."""
-    kinds = sum(found.like is None for found in report.counterexamples)
+    kinds = sum(counterexample.like is None for counterexample in report.counterexamples)
     rate = report.examples / report.seconds if report.seconds else 0.0
     lines = [
         f"{report.predictor}/{report.policy} by {report.level}: "
@@ -123,8 +127,8 @@ def report_lines(report: Report) -> list[str]:
     ]
     lines += coverage_lines(report.coverage)
     if report.replayed:
-        still = sum(example.replayed for example in report.counterexamples)
-        lines.append(f"  {report.replayed} of the corpus tried again, {still} still disagree")
+        replayed = sum(example.replayed for example in report.counterexamples)
+        lines.append(f"  {report.replayed} of the corpus tried again, {replayed} still disagree")
     if report.unpredicted:
         lines.append(f"  {report.unpredicted:,} recorded only: the model cannot predict them")
     for lost in report.lost:
@@ -145,8 +149,8 @@ def coverage_lines(coverage: Coverage) -> list[str]:
         ("launches that did not fit, by what refused them", coverage.refused),
     ):
         if launches:
-            named = ", ".join(f"{name} {times:,}" for name, times in launches.most_common())
-            lines.append(f"  {words}: {named}")
+            kinds_words = ", ".join(f"{name} {times:,}" for name, times in launches.most_common())
+            lines.append(f"  {words}: {kinds_words}")
     for words, idle in (("would have shown", False), ("would not have shown", True)):
         names = [name for name, times in coverage.decided.items() if (times == 0) == idle]
         if names:
@@ -154,9 +158,9 @@ def coverage_lines(coverage: Coverage) -> list[str]:
     return lines
 
 
-def _percent(part: int, whole: int) -> str:
+def _percent(part: int, total: int) -> str:
     # A miss must show: what rounds to 100 without being so is cut, not rounded.
-    return "-" if not whole else f"{int(10_000 * part / whole) / 100:.2f} %"
+    return "-" if not total else f"{int(10_000 * part / total) / 100:.2f} %"
 
 
 def counterexample_html(counterexample: Counterexample) -> str:
@@ -185,8 +189,8 @@ def report_html(report: Report) -> str:
         *(
             folded_html(f"{heading}: {counterexample_short(found)}",
                         text_html(order_lines(found)), diff_part(found.diff),
-                        _code(found, is_open=False), is_open=number == 0)
-            for number, (heading, found) in enumerate(
+                        _code(found, is_open=False), is_open=index == 0)
+            for index, (heading, found) in enumerate(
                 zip(counterexample_headings(report), shown, strict=False)
             )
         ),
@@ -203,24 +207,32 @@ def _code(counterexample: Counterexample, *, is_open: bool) -> Markup:
 
 def report_columns(report: Report) -> dict[str, Any]:
     """Returns columns with a row per counterexample, in the order in which they were found."""
-    found = report.counterexamples
-    launches = [example.sequence.launches for example in found]
-    first = [example.diff.first_divergence for example in found]
+    counterexamples = report.counterexamples
+    launches = [example.sequence.launches for example in counterexamples]
+    first = [example.diff.first_divergence for example in counterexamples]
     # Of launches in another order, blocks may all be where they are predicted.
     differing = [
-        (one.level, one.launch, len(one.blocks), len(one.sms))
-        if one is not None
+        (
+            counterexample.level,
+            counterexample.launch,
+            len(counterexample.blocks),
+            len(counterexample.sms),
+        )
+        if counterexample is not None
         else ("order", example.pairs[0][1], 0, 0)
-        for example, one in zip(found, first, strict=True)
+        for example, counterexample in zip(counterexamples, first, strict=True)
     ]
     return {
-        **columns_of(found, "id like shrunk replayed"),
-        "events": [len(example.sequence) for example in found],
+        **columns_of(counterexamples, "id like shrunk replayed"),
+        "events": [len(example.sequence) for example in counterexamples],
         "launches": list(map(len, launches)),
-        "blocks": [sum(launch.blocks for launch in own) for own in launches],
+        "blocks": [sum(launch.blocks for launch in columns) for columns in launches],
         "level": [level for level, _, _, _ in differing],
         "launch": [launch for _, launch, _, _ in differing],
-        "name": [own[one].name for own, (_, one, _, _) in zip(launches, differing, strict=True)],
+        "name": [
+            columns[counterexample].name
+            for columns, (_, counterexample, _, _) in zip(launches, differing, strict=True)
+        ],
         "different_blocks": [blocks for _, _, blocks, _ in differing],
         "different_sms": [sms for _, _, _, sms in differing],
     }
@@ -231,7 +243,7 @@ def report_data(report: Report) -> dict[str, Any]:
     return {
         **fields(report, _NUMBERS),
         "counterexamples": list(map(counterexample_data, report.counterexamples)),
-        "unstable": [fields(found, "events=sequence reason") for found in report.unstable],
+        "unstable": [fields(case, "events=sequence reason") for case in report.unstable],
         "lost": plain(report.lost),
         "coverage": fields(report.coverage, "ways refused decided"),
     }
@@ -239,10 +251,10 @@ def report_data(report: Report) -> dict[str, Any]:
 
 def counterexample_data(counterexample: Counterexample) -> dict[str, Any]:
     """The sequence, where the traces differ, and the test to paste."""
-    own = fields(counterexample, "id like shrunk replayed events=sequence")
+    own_fields = fields(counterexample, "id like shrunk replayed events=sequence")
     pairs = [[*pair] for pair in counterexample.pairs]
     return {
-        **own,
+        **own_fields,
         "diff": diff_data(counterexample.diff),
         "pairs": pairs,
         "code": counterexample.code,

@@ -84,8 +84,8 @@ def limits_table(limits: tuple[Limit, ...], device: DeviceInfo) -> Table:
         for row in limits[:_LIMITS_SHOWN]
     ]  # fmt: skip
     headings = ("SMs", "of others", "blocks", "what refuses one more", "which")
-    left = len(limits) - len(rows)
-    more = f"and {counted(left, 'class', 'classes')} of SMs more" if left else ""
+    hidden = len(limits) - len(rows)
+    more = f"and {counted(hidden, 'class', 'classes')} of SMs more" if hidden else ""
     return table_of(headings, rows, (3, 4), more)
 
 
@@ -112,15 +112,15 @@ def named(launch: Launch) -> str:
 
 def launches_words(launches: tuple[Launch, ...]) -> str:
     """Launches by name, or by what they ask for."""
-    left = len(launches) - _NAMES_SHOWN
+    hidden = len(launches) - _NAMES_SHOWN
     words = "; ".join(map(named, launches[:_NAMES_SHOWN]))
-    return f"{words}; and {left} more" if left > 0 else words
+    return f"{words}; and {hidden} more" if hidden > 0 else words
 
 
 def capacities_short(capacities: Capacities) -> str:
     """How many choices there are, and the most blocks."""
-    most = max((row.blocks for row in capacities), default=0)
-    return f"{counted(len(capacities), 'choice')}; at most {counted(most, 'block')} fit"
+    max_blocks = max((row.blocks for row in capacities), default=0)
+    return f"{counted(len(capacities), 'choice')}; at most {counted(max_blocks, 'block')} fit"
 
 
 def capacities_text(capacities: Capacities) -> Lines:
@@ -165,7 +165,7 @@ _OWN, _OTHERS = PALETTE[0], "#808890"
 
 def capacity_html(capacity: Capacity) -> str:
     """Returns HTML: a map with what each SM takes, and a row per class of SMs."""
-    others = "blocks of the launches beside it" if capacity.beside else ""
+    others_words = "blocks of the launches beside it" if capacity.beside else ""
     return card(
         capacity_short(capacity),
         tiles_html(
@@ -173,35 +173,38 @@ def capacity_html(capacity: Capacity) -> str:
             (f"{capacity.clusters:,}", "clusters"),
             (f"{len(capacity.idle_sms):,}", "idle SMs"),
         ),
-        *limits_map(capacity.device, capacity.limits, (_OWN, named(capacity.launch)), others),
+        *limits_map(capacity.device, capacity.limits, (_OWN, named(capacity.launch)), others_words),
         limits_table(capacity.limits, capacity.device),
         *map(note_html, capacity_notes(capacity)),
     )
 
 
 def limits_map(
-    device: DeviceInfo, limits: tuple[Limit, ...], own: tuple[str, str], others: str
+    device: DeviceInfo, limits: tuple[Limit, ...], own_style: tuple[str, str], others_style: str
 ) -> tuple[Markup, Markup]:
     """Returns a legend, and the blocks on each SM.
 
     Args:
         device: the device.
         limits: what each class of SMs holds.
-        own: colour and name of the launch that is asked about.
-        others: what the grey blocks are; empty where there are none.
+        own_style: colour and name of the launch that is asked about.
+        others_style: what the grey blocks are; empty where there are none.
     """
-    most = max([row.blocks + row.beside for row in limits] + [1])
+    max_blocks = max([row.blocks + row.beside for row in limits] + [1])
     topology = topology_of(device)
     tiles = [Tile(topology.place_of(sm)) for sm in range(device.sms)]
     for row in limits:
-        held = f"{counted(row.blocks, 'block')}, {row.beside} beside"
+        blocks_words = f"{counted(row.blocks, 'block')}, {row.beside} beside"
         why = f"one more: {causes_words(row.causes, device)}"
-        fills = (Fill(row.beside / most, _OTHERS), Fill(row.blocks / most, own[0]))
+        fills = (
+            Fill(row.beside / max_blocks, _OTHERS),
+            Fill(row.blocks / max_blocks, own_style[0]),
+        )
         drawn = tuple(fill for fill in fills if fill.share)
         for sm in row.sms:
-            tiles[sm] = Tile(f"{topology.place_of(sm)}\n{held}\n{why}", drawn)
-    keys = [own] + ([(_OTHERS, others)] if others else [])
-    note = f"A full tile is {counted(most, 'block')}, the most on any SM."
+            tiles[sm] = Tile(f"{topology.place_of(sm)}\n{blocks_words}\n{why}", drawn)
+    keys = [own_style] + ([(_OTHERS, others_style)] if others_style else [])
+    note = f"A full tile is {counted(max_blocks, 'block')}, the most on any SM."
     return keys_html(keys), map_html(topology, tiles, "Blocks on each SM", [note])
 
 

@@ -96,28 +96,34 @@ def table_html(
         styles: a class per row for its last column; empty: none.
     """
     columns = []
-    for place, title in enumerate(table.headings):
-        own = [row[place] for row in table.rows]
-        is_name, is_left = title == _NAMES, place in table.left
-        is_wide = any(len(text) > _SENTENCE and " " in text for text in own)
-        style = "r" if not is_left else "w" if is_wide and not is_name else ""
-        short = cut_apart(own, _WIDEST) if is_name else [cut(text, _LONGEST) for text in own]
-        columns.append([(text, cell, style) for text, cell in zip(own, short, strict=True)])
+    for index, title in enumerate(table.headings):
+        column_cells = [row[index] for row in table.rows]
+        is_name, is_at_left = title == _NAMES, index in table.left
+        is_wide = any(len(text) > _SENTENCE and " " in text for text in column_cells)
+        style = "r" if not is_at_left else "w" if is_wide and not is_name else ""
+        short = (
+            cut_apart(column_cells, _WIDEST)
+            if is_name
+            else [cut(text, _LONGEST) for text in column_cells]
+        )
+        columns.append(
+            [(text, cell, style) for text, cell in zip(column_cells, short, strict=True)]
+        )
     head = [
-        element("th", title, class_=None if place in table.left else "r")
-        for place, title in enumerate(table.headings)
+        element("th", title, class_=None if index in table.left else "r")
+        for index, title in enumerate(table.headings)
     ]
     rows = []
-    for number, row in enumerate(zip(*columns, strict=True)):
+    for row_index, row in enumerate(zip(*columns, strict=True)):
         cells = []
-        for place, (text, short, style) in enumerate(row):
-            own_style = styles[number] if styles and place == len(row) - 1 else ""
-            classes = f"{style} {own_style}".strip() or None
-            whole = None if short == text else cut(text, _WHOLE)
-            is_part = place in table.left and text.startswith(_INDENT)  # of the row above it
+        for index, (text, short, style) in enumerate(row):
+            cell_style = styles[row_index] if styles and index == len(row) - 1 else ""
+            classes = f"{style} {cell_style}".strip() or None
+            full_text = None if short == text else cut(text, _WHOLE)
+            is_part = index in table.left and text.startswith(_INDENT)  # of the row above it
             classes = f"{classes or ''} part".strip() if is_part else classes
-            mark = _mark(marks[number]) if marks and place == 0 else ""
-            cells.append(element("td", mark, short, class_=classes, title=whole))
+            mark = _mark(marks[row_index]) if marks and index == 0 else ""
+            cells.append(element("td", mark, short, class_=classes, title=full_text))
         rows.append(element("tr", *cells))
     body = [element("thead", element("tr", *head)), block("tbody", rows)]
     return lines(
@@ -139,8 +145,8 @@ def heading_html(heading: str) -> Markup:
 def tiles_html(*tiles: tuple[str, str]) -> Markup:
     """Returns HTML: numbers, and what each of them is."""
     drawn = [
-        element("div", element("b", value), element("span", what), class_="tile")
-        for value, what in tiles
+        element("div", element("b", value), element("span", meaning), class_="tile")
+        for value, meaning in tiles
     ]
     return block("div", drawn, class_="tiles")
 
@@ -151,14 +157,14 @@ def legend_html(launches: Sequence[Launch]) -> Markup:
     colours = colours_of(launches)
     keys = []
     labels = labels_of(launches)
-    for number in first[:_KERNELS_SHOWN]:
-        launch = launches[number]
+    for index in first[:_KERNELS_SHOWN]:
+        launch = launches[index]
         if launch.name:
-            keys.append((colours[number], labels(number), cut(launch.name, _WHOLE)))
+            keys.append((colours[index], labels(index), cut(launch.name, _WHOLE)))
         else:
-            keys.append((colours[number], f"launch {number}", launch_words(launch)))
-    left = len(first) - len(keys)
-    return keys_html(keys, f"and {left:,} more" if left else "")
+            keys.append((colours[index], f"launch {index}", launch_words(launch)))
+    hidden = len(first) - len(keys)
+    return keys_html(keys, f"and {hidden:,} more" if hidden else "")
 
 
 def keys_html(keys: Iterable[tuple[str, ...]], more: str = "") -> Markup:
@@ -200,19 +206,19 @@ def folded_html(summary: str, *parts: Markup, is_open: bool = False) -> Markup:
     return block("details", [element("summary", summary), *parts], open=is_open)
 
 
-def bars_html(rows: Iterable[tuple[str, float, str]], most: float | None = None) -> Markup:
+def bars_html(rows: Iterable[tuple[str, float, str]], longest: float | None = None) -> Markup:
     """Returns HTML: bars.
 
     Args:
         rows: what each is, how long it is, and that in words.
-        most: what a bar of full length is; None: the longest one.
+        longest: what a bar of full length is; None: the longest one.
     """
-    given = list(rows)
-    full = max((long for _, long, _ in given), default=0.0) if most is None else most
-    drawn = [_bar(what, 100 * long / (full or 1.0), words) for what, long, words in given]
+    listed = list(rows)
+    full = max((long for _, long, _ in listed), default=0.0) if longest is None else longest
+    drawn = [_bar(label, 100 * long / (full or 1.0), words) for label, long, words in listed]
     return block("div", drawn, class_="bars")
 
 
-def _bar(what: str, percent: float, words: str) -> Markup:
+def _bar(label: str, percent: float, words: str) -> Markup:
     bar = element("span", element("i", style=f"width:{percent:.1f}%"))
-    return element("span", what) + bar + element("span", words, class_="r")
+    return element("span", label) + bar + element("span", words, class_="r")

@@ -24,8 +24,8 @@ HEADINGS = (
 
 def characterization_short(characterization: Characterization) -> str:
     """The GPU, and how much was measured."""
-    what = counted(len(characterization.figures), "opcode")
-    return f"{characterization.device['name']}, {what}, {counted(characterization.runs, 'run')}"
+    opcodes = counted(len(characterization.figures), "opcode")
+    return f"{characterization.device['name']}, {opcodes}, {counted(characterization.runs, 'run')}"
 
 
 def characterization_text(characterization: Characterization) -> Lines:
@@ -39,25 +39,27 @@ def characterization_text(characterization: Characterization) -> Lines:
 
 def figures_table(characterization: Characterization) -> Table:
     """A row per opcode that was measured."""
-    return table_of(HEADINGS, [_row(each) for each in characterization.figures if each.runs])
+    return table_of(HEADINGS, [_row(figure) for figure in characterization.figures if figure.runs])
 
 
 def notes(characterization: Characterization) -> list[str]:
     """Returns what is missing, and what went wrong."""
-    lines = [f"{each.opcode}: {each.reason}" for each in characterization.figures if each.reason]
-    for each in characterization.figures:
+    lines = [
+        f"{figure.opcode}: {figure.reason}" for figure in characterization.figures if figure.reason
+    ]
+    for figure in characterization.figures:
         wrong = {
-            "did not record every warp": each.failed,
-            "had a block where the predictor did not say": each.misplaced,
-            "had warps that were spread less evenly than possible": each.unbalanced,
+            "did not record every warp": figure.failed,
+            "had a block where the predictor did not say": figure.misplaced,
+            "had warps that were spread less evenly than possible": figure.unbalanced,
         }
         lines += [
-            f"{each.opcode}: of {counted(each.runs, 'run')}, {count:,} {what}"
-            for what, count in wrong.items()
+            f"{figure.opcode}: of {counted(figure.runs, 'run')}, {count:,} {problem}"
+            for problem, count in wrong.items()
             if count
         ]
-        if each.throughput is not None and not each.confirmed:
-            lines.append(f"{each.opcode}: one loop alone reaches the best throughput")
+        if figure.throughput is not None and not figure.confirmed:
+            lines.append(f"{figure.opcode}: one loop alone reaches the best throughput")
     return lines
 
 
@@ -85,8 +87,8 @@ def _number(measured: Measured | None) -> str:
     return _NONE if measured is None else f"{measured.value:.2f}"
 
 
-def _whole(found: int | None) -> str:
-    return _NONE if found is None else f"{found:,}"
+def _whole(value: int | None) -> str:
+    return _NONE if value is None else f"{value:,}"
 
 
 def _ending(skew: Skew | None) -> str:
@@ -96,8 +98,8 @@ def _ending(skew: Skew | None) -> str:
 def characterization_html(characterization: Characterization) -> str:
     """Returns HTML: a row per opcode, what was not measured, and bars of two figures."""
     lines = notes(characterization)
-    throughput = [(each.opcode, each.throughput) for each in characterization.figures]
-    waits = [(each.opcode, each.dependence_wait) for each in characterization.figures]
+    throughput = [(figure.opcode, figure.throughput) for figure in characterization.figures]
+    waits = [(figure.opcode, figure.dependence_wait) for figure in characterization.figures]
     return card(
         characterization_short(characterization),
         figures_table(characterization),
@@ -109,7 +111,7 @@ def characterization_html(characterization: Characterization) -> str:
 
 def _bars(heading: str, rows: list[tuple[str, Measured | None]]) -> list[Markup]:
     """Returns a bar for each opcode that was measured; nothing if none was."""
-    known = [(opcode, each.value) for opcode, each in rows if each is not None]
+    known = [(opcode, row.value) for opcode, row in rows if row is not None]
     if not any(value > 0 for _, value in known):
         return []
     bars = bars_html((opcode, value, f"{value:.1f}") for opcode, value in known)
@@ -137,36 +139,36 @@ def characterization_columns(characterization: Characterization) -> dict[str, An
 
 def _part(measured: Measured | Skew | None, name: str) -> float | None:
     """A part of what was measured; None of what was not."""
-    found: float | None = getattr(measured, name, None)
-    return found
+    part: float | None = getattr(measured, name, None)
+    return part
 
 
 def characterization_data(characterization: Characterization) -> dict[str, Any]:
     """Returns JSON data: the GPU, and the figures of each opcode."""
     figures = [
         {
-            **plain(each),
+            **plain(figure),
             "least_warps": [
                 {"mode": mode, "distance": distance, "warps": warps}
-                for (mode, distance), warps in (each.least_warps or {}).items()
+                for (mode, distance), warps in (figure.least_warps or {}).items()
             ],
-            "ends": _ends(each.ends or {}),
+            "ends": _ends(figure.ends or {}),
         }
-        for each in characterization.figures
+        for figure in characterization.figures
     ]
     return {**fields(characterization, "device"), "figures": figures}
 
 
 def _ends(ends: Mapping[Point, int]) -> list[dict[str, Any]]:
     """Returns a row per loop, with the clocks of 1, 2 and more warps; None: not measured."""
-    found: dict[tuple[str, int], dict[int, int]] = {}
+    clocks_by_loop: dict[tuple[str, int], dict[int, int]] = {}
     for point, clocks in ends.items():
-        found.setdefault((point.mode, point.distance), {})[point.warps] = clocks
+        clocks_by_loop.setdefault((point.mode, point.distance), {})[point.warps] = clocks
     return [
         {
             "mode": mode,
             "distance": distance,
             "clocks": [row.get(warps) for warps in range(1, max(row) + 1)],
         }
-        for (mode, distance), row in found.items()
+        for (mode, distance), row in clocks_by_loop.items()
     ]

@@ -111,12 +111,14 @@ def coresidency_html(coresidency: Coresidency) -> str:
         parts.append(table_html(rows_table(rows), witness_words(coresidency), marks=marks))
         if coresidency.limits:
             table = limits_table(coresidency.limits, coresidency.device)
-            own = (
+            stranded_style = (
                 colours_of(coresidency.launches)[coresidency.stranded or 0],
                 cut(stranded_words(coresidency), _NAME),
             )
-            others = "blocks of the other launches"
-            parts += limits_map(coresidency.device, coresidency.limits, own, others)
+            others_style = "blocks of the other launches"
+            parts += limits_map(
+                coresidency.device, coresidency.limits, stranded_style, others_style
+            )
             parts.append(table_html(table, limits_words(coresidency)))
     if coresidency.fixes:
         parts.append(table_html(fixes_table(coresidency), fixes_words(coresidency)))
@@ -138,6 +140,6 @@ def coresidency_data(coresidency: Coresidency) -> dict[str, Any]:
     answer = "device launches groups after safe argument proof full_sms witness issue_times order"
     reason = "host state stranded waiting cause behind limits assumed_rules"
     fixes = [fields(fix, "kind text launches after sequence") for fix in coresidency.fixes]
-    others = [event_to_data(one) for one in coresidency.others]
-    whole = {**fields(coresidency, f"{answer} {reason}"), "others": others, "fixes": fixes}
-    return {**whole, "plays": coresidency.plays}
+    others = [event_to_data(other) for other in coresidency.others]
+    answer_data = {**fields(coresidency, f"{answer} {reason}"), "others": others, "fixes": fixes}
+    return {**answer_data, "plays": coresidency.plays}

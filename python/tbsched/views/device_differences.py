@@ -22,8 +22,8 @@ _TPCS_SHOWN = 12
 
 def device_diff_short(diff: DeviceDiff) -> str:
     """In how many values which devices differ."""
-    number = len(diff.values)
-    return f"{diff.a.name} and {diff.b.name} differ in {number} of {diff.compared} values"
+    count = len(diff.values)
+    return f"{diff.a.name} and {diff.b.name} differ in {count} of {diff.compared} values"
 
 
 def device_diff_text(diff: DeviceDiff) -> Lines:
@@ -35,17 +35,17 @@ def device_diff_text(diff: DeviceDiff) -> Lines:
 def device_diff_parts(diff: DeviceDiff) -> tuple[str, Table | None, list[str]]:
     """Returns the text before the table, the table if there is one, and the text after it."""
     names = f"{diff.a.name} (a) and {diff.b.name} (b)"
-    number = len(diff.values)
+    value_count = len(diff.values)
     head = (
-        f"{names} differ in {number} of {diff.compared} values."
-        if number
+        f"{names} differ in {value_count} of {diff.compared} values."
+        if value_count
         else f"{names} have the same {diff.compared} values."
     )
     more = [f"{row.path}: {_moved(row)}" for row in diff.values if isinstance(row.a, tuple)]
     if diff.sources:
         count = counted(len(diff.sources), "equal value")
         more.append(f"{count} {'has' if len(diff.sources) == 1 else 'have'} other sources.")
-    return head, differences_table(diff.values) if number else None, more
+    return head, differences_table(diff.values) if value_count else None, more
 
 
 def differences_table(rows: Iterable[Difference]) -> Table:
@@ -69,30 +69,30 @@ def _moved(row: Difference) -> str:
     if row.path == "topology.gpcs":
         return _other_gpcs(row.a, row.b)
     only = [
-        f"only in {which}: {cut(', '.join(map(str, own)))}"
-        for which, own in (
+        f"only in {side}: {cut(', '.join(map(str, only_items)))}"
+        for side, only_items in (
             ("a", [item for item in row.a if item not in set(row.b)]),
             ("b", [item for item in row.b if item not in set(row.a)]),
         )
-        if own
+        if only_items
     ]
     if only:
         return "; ".join(only)
-    places = [n for n, (a, b) in enumerate(zip(row.a, row.b, strict=True)) if a != b]
-    first = f"the first one holds {row.a[places[0]]} in a, {row.b[places[0]]} in b"
-    return f"{len(places)} of {len(row.a)} places differ; {first}"
+    positions = [n for n, (a, b) in enumerate(zip(row.a, row.b, strict=True)) if a != b]
+    first = f"the first one holds {row.a[positions[0]]} in a, {row.b[positions[0]]} in b"
+    return f"{len(positions)} of {len(row.a)} places differ; {first}"
 
 
 def _other_gpcs(a: tuple[tuple[int, ...], ...], b: tuple[tuple[int, ...], ...]) -> str:
     """Returns the TPCs that are in another GPC; each GPC goes by its number."""
     if not a or not b:
         return f"unknown in {'b' if a else 'a'}"
-    own, other = (
-        {tpc: number for number, tpcs in enumerate(gpcs) for tpc in tpcs} for gpcs in (a, b)
+    a_gpcs, b_gpcs = (
+        {tpc: index for index, tpcs in enumerate(gpcs) for tpc in tpcs} for gpcs in (a, b)
     )
-    tpcs = sorted(tpc for tpc in own | other if own.get(tpc) != other.get(tpc))
+    tpcs = sorted(tpc for tpc in a_gpcs | b_gpcs if a_gpcs.get(tpc) != b_gpcs.get(tpc))
     shown = [
-        f"TPC {tpc} is in {_gpc(own.get(tpc))} in a, in {_gpc(other.get(tpc))} in b"
+        f"TPC {tpc} is in {_gpc(a_gpcs.get(tpc))} in a, in {_gpc(b_gpcs.get(tpc))} in b"
         for tpc in tpcs[:_TPCS_SHOWN]
     ]
     if len(tpcs) > _TPCS_SHOWN:
@@ -100,8 +100,8 @@ def _other_gpcs(a: tuple[tuple[int, ...], ...], b: tuple[tuple[int, ...], ...]) 
     return "; ".join(shown)
 
 
-def _gpc(number: int | None) -> str:
-    return "no GPC" if number is None else f"GPC {number}"
+def _gpc(gpc: int | None) -> str:
+    return "no GPC" if gpc is None else f"GPC {gpc}"
 
 
 def device_diff_html(diff: DeviceDiff) -> str:
@@ -112,8 +112,8 @@ def device_diff_html(diff: DeviceDiff) -> str:
         parts.append(table)
     parts.append(text_html(more, style="note"))
     if diff.sources:
-        other = table_html(differences_table(diff.sources))
-        parts.append(folded_html("Equal values that come from elsewhere", other))
+        sources_table = table_html(differences_table(diff.sources))
+        parts.append(folded_html("Equal values that come from elsewhere", sources_table))
     return card(device_diff_short(diff), *parts)
 
 

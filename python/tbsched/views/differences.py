@@ -42,7 +42,7 @@ def diff_short(diff: Diff) -> str:
     total = len(diff.launches)
     levels = ((level, sum(getattr(x, level) for x in diff.launches)) for level in LEVELS)
     launches = counted(total, "launch", "launches")
-    return ", ".join(f"{level} {same} of {launches}" for level, same in levels)
+    return ", ".join(f"{level} {agreeing} of {launches}" for level, agreeing in levels)
 
 
 def diff_text(diff: Diff) -> Lines:
@@ -53,21 +53,21 @@ def diff_text(diff: Diff) -> Lines:
 
 def diff_parts(diff: Diff) -> tuple[list[str], Table | None, list[str]]:
     """Returns the text before the table, the table if there is one, and the text after it."""
-    found = diff.first_divergence
+    divergence = diff.first_divergence
     total = len(diff.launches)
-    if found is None:
+    if divergence is None:
         launches = counted(total, "launch", "launches")
         return [f"{who(diff.a)} and {who(diff.b)} agree on every block of {launches}."], None, []
-    same = {level: sum(getattr(launch, level) for launch in diff.launches) for level in LEVELS}
+    agreeing = {level: sum(getattr(launch, level) for launch in diff.launches) for level in LEVELS}
     head = (
-        f"{who(diff.a)} (a) and {who(diff.b)} (b) agree in {same['occupancy']} of {total} "
-        f"launches on the blocks of each SM, in {same['exact']} on every block."
+        f"{who(diff.a)} (a) and {who(diff.b)} (b) agree in {agreeing['occupancy']} of {total} "
+        f"launches on the blocks of each SM, in {agreeing['exact']} on every block."
     )
-    launch = diff.a.sequence.launches[found.launch]
+    launch = diff.a.sequence.launches[divergence.launch]
     name = f"{cut(launch.name)}, " if launch.name else ""
-    first = f"First difference: launch {found.launch} ({name}{launch_words(launch)})."
-    of_kind = _occupancy_parts if found.level == "occupancy" else _order_parts
-    before, table, more = of_kind(diff, found)
+    first = f"First difference: launch {divergence.launch} ({name}{launch_words(launch)})."
+    of_kind = _occupancy_parts if divergence.level == "occupancy" else _order_parts
+    before, table, more = of_kind(diff, divergence)
     return [head, first, *before], table, more
 
 
@@ -132,10 +132,10 @@ def diff_html(diff: Diff) -> str:
 def diff_part(diff: Diff) -> Markup:
     """Returns a comparison within another view."""
     lines, table, more = diff_parts(diff)
-    found = diff.first_divergence
+    divergence = diff.first_divergence
     parts = [text_html(lines), _launch_marks(diff)]
-    if found is not None and len(found.sms):
-        parts.append(_difference_map(diff, found))
+    if divergence is not None and len(divergence.sms):
+        parts.append(_difference_map(diff, divergence))
     if table is not None:
         parts += [table_html(table, "Where they differ"), text_html(more, style="note")]
     return Markup("\n").join(parts)
@@ -144,15 +144,15 @@ def diff_part(diff: Diff) -> Markup:
 def _launch_marks(diff: Diff) -> Markup:
     """Returns a mark per launch: agreement on every block, on each SM's number, or neither."""
     shapes = []
-    for number, (launch, same) in enumerate(
+    for index, (launch, same) in enumerate(
         zip(diff.a.sequence.launches[:_LAUNCHES_DRAWN], diff.launches, strict=False)
     ):
         style, _, _, words = _STATES[0 if same.exact else 1 if same.occupancy else 2]
-        row, column = divmod(number, _ACROSS)
+        row, column = divmod(index, _ACROSS)
         shape = element("path", class_=style, d=f"M{column * _MARK} {row * _MARK}h10v10h-10z")
-        shapes.append(titled(f"launch {number}: {label(launch)}\n{words}", shape))
+        shapes.append(titled(f"launch {index}: {label(launch)}\n{words}", shape))
     height = -(-len(shapes) // _ACROSS) * _MARK
-    legend = keys_html((colour, what) for _, colour, what, _ in _STATES)
+    legend = keys_html((colour, meaning) for _, colour, meaning, _ in _STATES)
     more = more_of(len(diff.launches), _LAUNCHES_DRAWN, "launch", "launches")
     marks = drawing(_ACROSS * _MARK, height, "Launches", shapes)
     return lines(heading_html("Launches"), marks, legend, note_html(more))
@@ -162,7 +162,7 @@ def _difference_map(diff: Diff, divergence: Divergence) -> Markup:
     """Returns a map of the SMs with more blocks in a, or in b, of the first launch that differs."""
     topology = topology_of(diff.a.device)
     apart = divergence.b_blocks - divergence.a_blocks
-    most = max(int(abs(apart).max(initial=0)), 1)
+    max_difference = max(int(abs(apart).max(initial=0)), 1)
     tiles = []
     for sm, by in enumerate(apart.tolist()):
         a, b = int(divergence.a_blocks[sm]), int(divergence.b_blocks[sm])
@@ -170,8 +170,8 @@ def _difference_map(diff: Diff, divergence: Divergence) -> Markup:
         if divergence.capacity is not None:
             room, bound = divergence.capacity.blocks[sm], divergence.capacity.limiter[sm]
             lines.append(f"the model had room for {room}, bound by {bound}")
-        fills = (Fill(abs(by) / most, style="less" if by < 0 else "more"),) if by else ()
-        style = "flip" if abs(by) > 0.6 * most else "in"
+        fills = (Fill(abs(by) / max_difference, style="less" if by < 0 else "more"),) if by else ()
+        style = "flip" if abs(by) > 0.6 * max_difference else "in"
         tiles.append(Tile("\n".join(lines), fills, f"{by:+}" if by else "", style))
     keys = (("var(--less)", "more blocks in a"), ("var(--more)", "more blocks in b"))
     heading = f"Launch {divergence.launch}: blocks on each SM in b, less those in a"
@@ -192,8 +192,8 @@ def diff_columns(diff: Diff) -> dict[str, Any]:
         **columns_of(diff.b, "b_limiter=limiter"),
         "different_blocks": [int(np.count_nonzero(a.smid != b.smid)) for a, b in placements],
         "different_sms": [
-            0 if same.occupancy else int(np.count_nonzero(a.occupancy(sms) != b.occupancy(sms)))
-            for same, (a, b) in zip(diff.launches, placements, strict=True)
+            0 if launch.occupancy else int(np.count_nonzero(a.occupancy(sms) != b.occupancy(sms)))
+            for launch, (a, b) in zip(diff.launches, placements, strict=True)
         ],
     }
 
@@ -204,8 +204,8 @@ def diff_data(diff: Diff) -> dict[str, Any]:
     return {
         **fields(diff, "id=b.id a=a.device b=b.device occupancy exact"),
         "launches": [
-            {"launch": number, "name": launch.name, **plain(same)}
-            for number, (launch, same) in enumerate(zip(launches, diff.launches, strict=True))
+            {"launch": index, "name": launch.name, **plain(same)}
+            for index, (launch, same) in enumerate(zip(launches, diff.launches, strict=True))
         ],
         "first_divergence": _divergence(diff),
     }
@@ -213,12 +213,12 @@ def diff_data(diff: Diff) -> dict[str, Any]:
 
 def _divergence(diff: Diff) -> dict[str, Any] | None:
     """Returns JSON data of the first divergence; None if the traces agree."""
-    found = diff.first_divergence
-    if found is None:
+    divergence = diff.first_divergence
+    if divergence is None:
         return None
-    room = fields(found.capacity, "room=blocks bound_by=limiter") if found.capacity else {
+    room = fields(divergence.capacity, "room=blocks bound_by=limiter") if divergence.capacity else {
         "room": None, "bound_by": None,
     }  # fmt: skip
-    name = diff.a.sequence.launches[found.launch].name
-    own = fields(found, "level blocks sms a_blocks b_blocks")
-    return {"launch": found.launch, "name": name, **own, **room}
+    name = diff.a.sequence.launches[divergence.launch].name
+    divergence_fields = fields(divergence, "level blocks sms a_blocks b_blocks")
+    return {"launch": divergence.launch, "name": name, **divergence_fields, **room}

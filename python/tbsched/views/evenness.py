@@ -24,13 +24,13 @@ def evenness_text(evenness: Evenness) -> str:
 
 def evenness_html(evenness: Evenness) -> str:
     """Returns HTML: whether an even spread is certain, and why."""
-    least, most = evenness.share
+    low, high = evenness.share
     return card(
         evenness_text(evenness),
         tiles_html(
             (f"{evenness.blocks:,}", "blocks"),
             (f"{evenness.sms:,}", "SMs"),
-            (str(most) if least == most else f"{least} or {most}", "per SM if even"),
+            (str(high) if low == high else f"{low} or {high}", "per SM if even"),
             (str(evenness.blocks_per_sm), f"fit an SM, by {evenness.limiter}"),
         ),
     )

@@ -62,7 +62,7 @@ _GPUS_SHOWN = 2  # of which each row is shown, those that were idle longest
 _SMALL = 0.05  # share of the span up to which a row is not in the first lines
 _MOSTLY = 0.5  # share of the idle time, or of all time
 _LITTLE = 0.1  # share of the idle time that the best change saves
-_LEAST = 0.005  # share of the span from which on a row is shown
+_MIN_SHARE = 0.005  # share of the span from which on a row is shown
 _PARTS_SHOWN = 3
 _FULL = 0.5  # share of the GPU; kernels that fill less leave room for others
 _NAME = 40  # letters
@@ -155,7 +155,7 @@ def idle_words(explanation: Explanation) -> str:
     share = percent_words(round(1e9 * idle), round(1e9 * explanation.span * gpus))
     unknown = sum(row.seconds for row in explanation.account if row.cause == COLLECTIVE)
     more = f", and {seconds_words(unknown)} in collectives, waiting for a peer or moving bytes"
-    more = more if unknown >= _LEAST * explanation.span else ""
+    more = more if unknown >= _MIN_SHARE * explanation.span else ""
     if explanation.accounted.met is not None:
         return f"{gpus} GPUs idle or waiting for a peer {share} % of it{more}"
     if gpus > 1:
@@ -182,20 +182,20 @@ def explanation_text(explanation: Explanation) -> Lines:
 
 def assumed_words(explanation: Explanation) -> list[str]:
     """Returns what the profile does not say, and what is wrong with it."""
-    told = [*explanation.program.assumed, *explanation.accounted.notes]
+    sentences = [*explanation.program.assumed, *explanation.accounted.notes]
     if explanation.accounted.clocks_differ:
         gpus = ", ".join(map(str, explanation.accounted.clocks_differ))
-        told.insert(
+        sentences.insert(
             0,
             f"The clocks of the host and of GPU {gpus} do not fit: work ran before it was "
             "launched, so what the host did is not told.",
         )
     duplicates = explanation.accounted.activity.duplicates
     if duplicates:
-        told.insert(
+        sentences.insert(
             0, f"{duplicates:,} records stand in the file more than once: each counts once."
         )
-    return told
+    return sentences
 
 
 def unrecorded_words(explanation: Explanation) -> list[str]:
@@ -225,14 +225,17 @@ def late_words(explanation: Explanation) -> list[str]:
     late: dict[tuple[str, str], float] = {}
     for row in idle:
         late[row.cause, bare(row.by)] = late.get((row.cause, bare(row.by)), 0.0) + row.seconds
-    rows = sorted(late.items(), key=lambda each: (-each[1], each[0]))[:_PARTS_SHOWN]
-    told = (
+    rows = sorted(late.items(), key=lambda item: (-item[1], item[0]))[:_PARTS_SHOWN]
+    who_was_late = (
         f"{'the host' if cause == HOST else cause_word(cause)}: {cut(by, _BY)} "
         f"({seconds_words(seconds)})"
         for (cause, by), seconds in rows
         if seconds >= _SMALL * total
     )
-    return [f"No change that was tried saves a tenth of the idle time. Late was {'; '.join(told)}."]
+    return [
+        "No change that was tried saves a tenth of the idle time. "
+        f"Late was {'; '.join(who_was_late)}."
+    ]
 
 
 def gpus_shown(explanation: Explanation) -> list[int]:
@@ -245,12 +248,12 @@ def gpus_shown(explanation: Explanation) -> list[int]:
 
 def gpu_words(explanation: Explanation, gpu: int) -> list[str]:
     """The heading of a GPU, where there are several."""
-    others = len(explanation.accounted.gpus)
+    gpu_count = len(explanation.accounted.gpus)
     name = who(explanation, gpu)
-    return [f"{name[0].upper()}{name[1:]} of {others}:"] if others > 1 else []
+    return [f"{name[0].upper()}{name[1:]} of {gpu_count}:"] if gpu_count > 1 else []
 
 
-def account_table(explanation: Explanation, gpu: int, most: int = ROWS_SHOWN) -> Table:
+def account_table(explanation: Explanation, gpu: int, max_rows: int = ROWS_SHOWN) -> Table:
     """Returns a table with a row per cause and, below it, what it is by."""
     rows = [row for row in explanation.account if row.gpu == gpu]
     accounted, span = explanation.accounted, explanation.span
@@ -259,22 +262,27 @@ def account_table(explanation: Explanation, gpu: int, most: int = ROWS_SHOWN) ->
     for row in rows:
         causes.setdefault(row.cause, []).append(row)
     lines: list[tuple[str, ...]] = []
-    left = 0
+    hidden = 0
     # What kernels leave is what can be gained most easily, so it comes first, if it is not small.
-    totals = {cause: sum(row.seconds for row in own) for cause, own in causes.items()}
+    totals = {cause: sum(row.seconds for row in cause_rows) for cause, cause_rows in causes.items()}
     ranks = {cause: (totals[cause] < _SMALL * span, cause == "kernel") for cause in causes}
     for cause in sorted(causes, key=lambda cause: (*ranks[cause], -totals[cause])):
-        own = causes[cause]
-        shown = [row for row in own[:most] if row.seconds >= _LEAST * span]
-        told = [(totals[cause], cause_word(cause), _per_step(per_step.get((gpu, cause))))]
-        told += [(seconds, f"  {_ALL}{cut(what, _BY)}", "") for what, seconds in _sums(own, span)]
+        cause_rows = causes[cause]
+        shown = [row for row in cause_rows[:max_rows] if row.seconds >= _MIN_SHARE * span]
+        told_rows = [(totals[cause], cause_word(cause), _per_step(per_step.get((gpu, cause))))]
+        told_rows += [
+            (seconds, f"  {_ALL}{cut(by, _BY)}", "")
+            for by, seconds in _annotation_sums(cause_rows, span)
+        ]
         names = _names([row.by for row in shown])
-        told += [(row.seconds, f"  {name}", "") for row, name in zip(shown, names, strict=True)]
-        for seconds, name, steps in told:
+        told_rows += [
+            (row.seconds, f"  {name}", "") for row, name in zip(shown, names, strict=True)
+        ]
+        for seconds, name, steps in told_rows:
             share = percent_words(round(1e9 * seconds), round(1e9 * span))
             lines.append((seconds_words(seconds), share, name, steps))
-        left += len(own) - len(shown)
-    more = f"and {counted(left, 'smaller part')} of these" if left else ""
+        hidden += len(cause_rows) - len(shown)
+    more = f"and {counted(hidden, 'smaller part')} of these" if hidden else ""
     headings = ("time", "%", "where it went")
     if not any(line[3] for line in lines):
         return table_of(headings, [line[:3] for line in lines], (2,), more)
@@ -282,21 +290,21 @@ def account_table(explanation: Explanation, gpu: int, most: int = ROWS_SHOWN) ->
     return table_of((*headings, f"per {per} (least to most)"), lines, (2,), more)
 
 
-def _sums(rows: Iterable[AccountRow], span: float) -> list[tuple[str, float]]:
+def _annotation_sums(rows: Iterable[AccountRow], span: float) -> list[tuple[str, float]]:
     """Returns the annotations and waits that the host was late in or after, in more than one row.
 
     With each the seconds of its rows.
     """
-    found: dict[str, list[float]] = {}
+    seconds_by_text: dict[str, list[float]] = {}
     for row in rows:
         rest, is_after, wait = row.by.rpartition(AFTER)
         _, is_within, scope = (rest if is_after else row.by).rpartition(WITHIN)
         if is_after:
-            found.setdefault(f"after {wait}", []).append(row.seconds)
+            seconds_by_text.setdefault(f"after {wait}", []).append(row.seconds)
         if is_within:
-            found.setdefault(f"within {scope}", []).append(row.seconds)
-    sums = [(what, sum(seconds)) for what, seconds in found.items() if len(seconds) > 1]
-    return sorted((x for x in sums if x[1] >= _LEAST * span), key=lambda each: -each[1])
+            seconds_by_text.setdefault(f"within {scope}", []).append(row.seconds)
+    sums = [(text, sum(seconds)) for text, seconds in seconds_by_text.items() if len(seconds) > 1]
+    return sorted((x for x in sums if x[1] >= _MIN_SHARE * span), key=lambda item: -item[1])
 
 
 def _names(texts: Sequence[str]) -> list[str]:
@@ -310,20 +318,20 @@ def _names(texts: Sequence[str]) -> list[str]:
 def _per_step(ns: np.typing.NDArray[np.int64] | None) -> str:
     if ns is None or len(ns) < 2:
         return ""
-    median, least, most = (float(x) / 1e9 for x in (np.median(ns), ns.min(), ns.max()))
-    return f"{seconds_words(median)} ({seconds_words(least)} to {seconds_words(most)})"
+    median, shortest, longest = (float(x) / 1e9 for x in (np.median(ns), ns.min(), ns.max()))
+    return f"{seconds_words(median)} ({seconds_words(shortest)} to {seconds_words(longest)})"
 
 
 def model_words(explanation: Explanation) -> str:
     """Returns how well the model knows the program."""
     assert explanation.prediction is not None
     predicted, measured = explanation.prediction.makespan, explanation.makespan
-    off = 100 * (predicted / measured - 1) if measured else 0.0
+    error_percent = 100 * (predicted / measured - 1) if measured else 0.0
     poor = sum(fitted < 0.5 for fitted in explanation.program.fitted)
     device = explanation.prediction.device.name
     words = (
         f"From the first kernel to the last: {seconds_words(measured)}, predicted on {device}: "
-        f"{seconds_words(predicted)} ({off:+.1f} %)."
+        f"{seconds_words(predicted)} ({error_percent:+.1f} %)."
     )
     if explanation.filled is not None and explanation.filled < _FULL:
         share = percent_words(round(1e6 * explanation.filled), 10**6)
@@ -343,16 +351,16 @@ def cause_word(cause: str) -> str:
     return _IN_A_WORD.get(cause, cause.replace("_", " "))
 
 
-def gaps_table(explanation: Explanation, most: int = GAPS_SHOWN) -> Table:
+def gaps_table(explanation: Explanation, max_rows: int = GAPS_SHOWN) -> Table:
     """Returns a table with a row per kind of gap, kernel and cause."""
     groups = _groups(explanation.gaps)
     rows = []
-    for own in groups[:most]:
-        longest = max(own, key=lambda gap: gap.cost)
-        times = f"{len(own)}x, to " if len(own) > 1 else ""
+    for group in groups[:max_rows]:
+        longest = max(group, key=lambda gap: gap.cost)
+        times = f"{len(group)}x, to " if len(group) > 1 else ""
         rows.append(
             (
-                seconds_words(sum(gap.cost for gap in own)),
+                seconds_words(sum(gap.cost for gap in group)),
                 f"{times}{seconds_words(longest.end - longest.begin)}",
                 seconds_words(max(longest.begin - explanation.begin, 0)),
                 _next(explanation, longest),
@@ -360,16 +368,16 @@ def gaps_table(explanation: Explanation, most: int = GAPS_SHOWN) -> Table:
             )
         )
     headings = ("cost", "gaps", "longest at", "next", "why")
-    more = more_of(sum(map(len, groups)), sum(map(len, groups[:most])), "gap")
+    more = more_of(sum(map(len, groups)), sum(map(len, groups[:max_rows])), "gap")
     return table_of(headings, rows, (3, 4), more, wrapped=(4,))
 
 
 def _groups(gaps: Iterable[Gap]) -> list[list[Gap]]:
     """Gaps that say the same, those that cost most first."""
-    found: dict[tuple[object, ...], list[Gap]] = {}
+    groups: dict[tuple[object, ...], list[Gap]] = {}
     for gap in gaps:
-        found.setdefault(gap.alike, []).append(gap)
-    return sorted(found.values(), key=lambda own: -sum(gap.cost for gap in own))
+        groups.setdefault(gap.alike, []).append(gap)
+    return sorted(groups.values(), key=lambda group: -sum(gap.cost for gap in group))
 
 
 def gap_words(explanation: Explanation, gap: Gap) -> str:
@@ -386,10 +394,10 @@ def cause_words(explanation: Explanation, gap: Gap, cause: Cause, brief: bool = 
     if cause.by and cause.cause not in _OF_HOST:
         return f"{cause_word(cause.cause)}: {cut(cause.by, _BY)}"
     trace, launch = explanation.prediction, gap.launch
-    told = cause.cause
+    specific_cause = cause.cause
     if trace is not None and trace.waits is not None and launch >= 0:
-        told = waits_of(trace).specific_cause(told, launch, cause.behind)
-    words = _OF_HOST.get(cause.cause) or CAUSE_WORDS.get(told, told)
+        specific_cause = waits_of(trace).specific_cause(specific_cause, launch, cause.behind)
+    words = _OF_HOST.get(cause.cause) or CAUSE_WORDS.get(specific_cause, specific_cause)
     if brief:
         words = words.partition(" (")[0]
     return words.format(
@@ -401,7 +409,7 @@ def cause_words(explanation: Explanation, gap: Gap, cause: Cause, brief: bool = 
     )
 
 
-def changes_table(explanation: Explanation, most: int = CHANGES_SHOWN) -> Table:
+def changes_table(explanation: Explanation, max_rows: int = CHANGES_SHOWN) -> Table:
     """Returns a table with a row per change."""
     worth = changes_worth_it(explanation)
     rows = [
@@ -411,7 +419,7 @@ def changes_table(explanation: Explanation, most: int = CHANGES_SHOWN) -> Table:
             percent_words(round(1e9 * change.saves), round(1e9 * explanation.span)),
             change.condition,
         )
-        for change in worth[:most]
+        for change in worth[:max_rows]
     ]
     more = more_of(len(worth), len(rows), "change")
     return table_of(("change", "saves", "%", "only"), rows, (0, 3), more, wrapped=(0, 3))
@@ -464,8 +472,8 @@ def explanation_html(explanation: Explanation) -> str:
     ]
     assumed = assumed_words(explanation)
     if assumed:
-        told = text_html(assumed, style="note")
-        parts.append(folded_html("What the profile does not say", told))
+        folded = text_html(assumed, style="note")
+        parts.append(folded_html("What the profile does not say", folded))
     return card(explanation_short(explanation), *parts)
 
 
@@ -492,8 +500,8 @@ def explained_html(explanation: Explanation) -> list[Markup]:
         spans = _gap_spans(drawn, measured)
         of_gaps = Names(
             [colours[_main(gap)] for gap in drawn],
-            lambda number: cause_word(_main(drawn[number])),
-            lambda number: gap_words(explanation, drawn[number]),
+            lambda launch: cause_word(_main(drawn[launch])),
+            lambda launch: gap_words(explanation, drawn[launch]),
         )
         keys = ((colour, cause_word(cause)) for cause, colour in colours.items())
         parts.append(
@@ -519,8 +527,8 @@ def _colours_of_causes(gaps: Iterable[Gap]) -> dict[str, str]:
         costs[_main(gap)] = costs.get(_main(gap), 0.0) + gap.cost
     ordered = sorted(costs, key=lambda cause: -costs[cause])
     return {
-        cause: _CAUSES[place] if place < len(_CAUSES) else TRANSFER_COLOUR
-        for place, cause in enumerate(ordered)
+        cause: _CAUSES[index] if index < len(_CAUSES) else TRANSFER_COLOUR
+        for index, cause in enumerate(ordered)
     }
 
 
@@ -542,11 +550,13 @@ def explanation_columns(explanation: Explanation) -> dict[str, Any]:
     """Returns columns with a row per cause of each gap, the most costly gap first."""
     launches = explanation.program.sequence.launches
     rows = [
-        (number, gap, cause) for number, gap in enumerate(explanation.gaps) for cause in gap.causes
+        (gap_index, gap, cause)
+        for gap_index, gap in enumerate(explanation.gaps)
+        for cause in gap.causes
     ]
     gaps, causes = [gap for _, gap, _ in rows], [cause for _, _, cause in rows]
     return {
-        "gap": [number for number, _, _ in rows],
+        "gap": [gap_index for gap_index, _, _ in rows],
         **columns_of(gaps, "kind gpu launch"),
         "name": [launches[gap.launch].name if gap.launch >= 0 else gap.name for gap in gaps],
         **columns_of(gaps, "begin end cost"),

@@ -60,7 +60,7 @@ def hang_report_text(report: HangReport) -> Lines:
         lines += ["", _FIXES, fixes_table(report)]
     for heading, sentences in (("Proof:", report.proof), ("Not seen:", report.unseen)):
         if sentences:
-            lines += ["", heading, *[f"- {each}" for each in sentences]]
+            lines += ["", heading, *[f"- {sentence}" for sentence in sentences]]
     return lines
 
 
@@ -69,10 +69,10 @@ _FIXES = "Each of these alone ends it, by the model:"
 
 def _resident_words(report: HangReport) -> str:
     """Returns the heading of the table of resident kernels."""
-    seen = {row.seen for row in report.resident}
+    times_seen = {row.seen for row in report.resident}
     return (
         "On the GPU, as the debugger sees it:"
-        if seen == {"debugger"}
+        if times_seen == {"debugger"}
         else ("On the GPU, by the model:")
     )
 
@@ -142,7 +142,7 @@ def hang_report_html(report: HangReport) -> str:
         parts.append(table_html(calls_table(report), "Calls that have not returned"))
     if report.fixes:
         parts.append(table_html(fixes_table(report), _FIXES))
-    parts += [note_html(each) for each in (*report.proof, *report.unseen)]
+    parts += [note_html(sentence) for sentence in (*report.proof, *report.unseen)]
     return card(hang_report_short(report), *parts)
 
 
@@ -152,25 +152,33 @@ def _map(report: HangReport) -> list[Markup | Table]:
         return []
     topology = topology_of(report.device)
     colours = colours_of_names([row.name for row in report.resident])
-    held: list[list[tuple[int, OnGpu, int]]] = [[] for _ in range(report.device.sms)]
-    for number, row in enumerate(report.resident):
+    residents_by_sm: list[list[tuple[int, OnGpu, int]]] = [[] for _ in range(report.device.sms)]
+    for sm_index, row in enumerate(report.resident):
         for sm, blocks in row.sms:
-            if sm < len(held):
-                held[sm].append((number, row, blocks))
-    most = max((sum(max(own[2], 1) for own in each) for each in held), default=1)
+            if sm < len(residents_by_sm):
+                residents_by_sm[sm].append((sm_index, row, blocks))
+    max_slots = max(
+        (sum(max(resident[2], 1) for resident in residents) for residents in residents_by_sm),
+        default=1,
+    )
     tiles = []
-    for sm, own in enumerate(held):
+    for sm, resident in enumerate(residents_by_sm):
         words = [topology.place_of(sm)]
         words += [
             f"{cut(row.name, _NAME)}: {counted(blocks, 'block') if blocks else 'some blocks'}"
-            for _, row, blocks in own
+            for _, row, blocks in resident
         ]
         fills = tuple(
-            [Fill(max(blocks, 1) / max(most, 1), colours[number]) for number, _, blocks in own]
+            [
+                Fill(max(blocks, 1) / max(max_slots, 1), colours[sm_index])
+                for sm_index, _, blocks in resident
+            ]
         )
-        tiles.append(Tile("\n".join(words if own else [*words, "idle"]), fills))
-    keys = [(colours[number], cut(row.name, _NAME)) for number, row in enumerate(report.resident)]
-    note = f"A full tile is {counted(most, 'block')}, the most on any SM."
+        tiles.append(Tile("\n".join(words if resident else [*words, "idle"]), fills))
+    keys = [
+        (colours[sm_index], cut(row.name, _NAME)) for sm_index, row in enumerate(report.resident)
+    ]
+    note = f"A full tile is {counted(max_slots, 'block')}, the most on any SM."
     drawn = map_html(topology, tiles, "Blocks on each SM", [note])
     return [keys_html(keys[:_MOST_ROWS]), drawn]
 

@@ -33,11 +33,13 @@ def launch_configs_text(configs: LaunchConfigs) -> Lines:
 def configs_table(configs: LaunchConfigs) -> Table:
     """Returns a table with a row per block size, with relative estimates if there are any."""
     headings = ["threads", "blocks", "per SM", "fit an SM", "bound by", "verdict"]
-    least = min((row.estimate for row in configs if row.estimate is not None), default=None)
-    if least is None:
+    best_estimate = min((row.estimate for row in configs if row.estimate is not None), default=None)
+    if best_estimate is None:
         return table_of(tuple(headings), map(_launch_config_row, configs), left=(0, 5))
     headings.insert(5, "estimate")
-    return table_of(tuple(headings), (_estimated_row(row, least) for row in configs), left=(0, 6))
+    return table_of(
+        tuple(headings), (_estimated_row(row, best_estimate) for row in configs), left=(0, 6)
+    )
 
 
 def advised_lines(configs: LaunchConfigs) -> list[str]:
@@ -47,7 +49,10 @@ def advised_lines(configs: LaunchConfigs) -> list[str]:
     marks = {True: "+", False: "-", None: " "}
     return [
         f"{_blocks_words(configs.advised)}:",
-        *(f"{marks[each.holds]} {each.rule}: {each.words}" for each in configs.advised.reasons),
+        *(
+            f"{marks[reason.holds]} {reason.rule}: {reason.words}"
+            for reason in configs.advised.reasons
+        ),
     ]
 
 
@@ -55,19 +60,19 @@ def _blocks_words(row: LaunchConfig) -> str:
     return f"{row.launch.threads} threads in {counted(row.launch.blocks, 'block')}"
 
 
-def _estimated_row(row: LaunchConfig, least: float) -> tuple[str, ...]:
+def _estimated_row(row: LaunchConfig, best_estimate: float) -> tuple[str, ...]:
     *words, verdict = _launch_config_row(row)
-    return *words, "-" if row.estimate is None else f"{row.estimate / least:.2f}", verdict
+    return *words, "-" if row.estimate is None else f"{row.estimate / best_estimate:.2f}", verdict
 
 
 def _launch_config_row(row: LaunchConfig) -> tuple[str, ...]:
     """Returns the table row of one block size."""
-    found = row.evenness
+    evenness = row.evenness
     room = ("-", "-", "-")
-    if found is not None:
-        least, most = found.share
-        share = str(most) if least == most else f"{least}-{most}"
-        room = (share, str(found.blocks_per_sm), found.limiter)
+    if evenness is not None:
+        low, high = evenness.share
+        share = str(high) if low == high else f"{low}-{high}"
+        room = (share, str(evenness.blocks_per_sm), evenness.limiter)
     words = "; ".join(row.rejected) or "accepted"
     return str(row.launch.threads), str(row.launch.blocks), *room, words
 

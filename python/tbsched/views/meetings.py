@@ -23,7 +23,7 @@ def meeting_short(meeting: Meeting) -> str:
 def meeting_text(meeting: Meeting) -> str:
     """Returns whether each group has met; if not, which blocks never came."""
     lines = []
-    for number, (group, met) in enumerate(zip(meeting.groups, meeting.met, strict=True)):
+    for index, (group, met) in enumerate(zip(meeting.groups, meeting.met, strict=True)):
         launches = f"{'launch' if len(group) == 1 else 'launches'} {', '.join(map(str, group))}"
         missing = [
             f"; of launch {launch} {meeting.missing[launch]} of {len(meeting.trace[launch].smid)} "
@@ -32,7 +32,7 @@ def meeting_text(meeting: Meeting) -> str:
             if launch in meeting.missing
         ]
         words = "has met" if met else "hangs"
-        lines.append(f"group {number} {words}: {launches}{''.join(missing)}")
+        lines.append(f"group {index} {words}: {launches}{''.join(missing)}")
     return "\n".join(lines)
 
 

@@ -32,10 +32,10 @@ _OWN = Fill(1.0, style="p0")  # of an SM of a partition
 
 def partition_html(partition: Partition) -> str:
     """Returns HTML: a map of the SMs up to its last one; it does not know of which GPU they are."""
-    own = set(partition.sms)
+    sms = set(partition.sms)
     tiles = [
-        Tile(f"SM {sm}", (_OWN,) if sm in own else (), str(sm), "on" if sm in own else "in")
-        for sm in range(max(own, default=0) + 1)
+        Tile(f"SM {sm}", (_OWN,) if sm in sms else (), str(sm), "on" if sm in sms else "in")
+        for sm in range(max(sms, default=0) + 1)
     ]
     topology = topology_of(DeviceInfo("", len(tiles)))
     return card(partition_short(partition), map_html(topology, tiles, "The SMs of the partition"))

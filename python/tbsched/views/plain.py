@@ -27,8 +27,8 @@ def fields(value: object, names: str) -> dict[str, Any]:
 
 def columns_of(rows: Iterable[object], names: str) -> dict[str, list[Any]]:
     """A column for each of some fields of several values."""
-    each = list(rows)
-    return {key: list(map(get, each)) for key, get in _named(names)}
+    listed = list(rows)
+    return {key: list(map(get, listed)) for key, get in _named(names)}
 
 
 @functools.cache

@@ -36,11 +36,9 @@ _PROCESSES_DRAWN = 8
 
 def processes_short(processes: Processes) -> str:
     """How many there are, how long they take, and on what."""
-    several = counted(len(processes.traces), "process", "processes")
+    words = counted(len(processes.traces), "process", "processes")
     how = ", clients of one MPS server" if processes.seen else ""
-    return (
-        f"{several}{how}, {seconds_words(processes.makespan)} on {trace_head(processes.traces[0])}"
-    )
+    return f"{words}{how}, {seconds_words(processes.makespan)} on {trace_head(processes.traces[0])}"
 
 
 def processes_text(processes: Processes) -> Lines:
@@ -55,16 +53,16 @@ def processes_table(processes: Processes) -> Table:
     rows = []
     take_turns = len(processes.turns) > 0
     for process, trace in enumerate(processes.traces):
-        own = processes.turns[processes.turns["process"] == process]
+        process_turns = processes.turns[processes.turns["process"] == process]
         ran = trace.timeline if len(trace) else np.zeros(1, trace.timeline.dtype)
         times = (
             ran["start_ns"].min(),
             ran["end_ns"].max(),
-            (own["end_ns"] - own["begin_ns"]).sum(),
+            (process_turns["end_ns"] - process_turns["begin_ns"]).sum(),
         )
-        start, end, had = (seconds_words(int(ns) / 1e9) for ns in times)
+        start, end, turn_words = (seconds_words(int(ns) / 1e9) for ns in times)
         size = size_of(trace.sequence.launches)
-        turns = (str(len(own)), had) if take_turns else ()
+        turns = (str(len(process_turns)), turn_words) if take_turns else ()
         rows.append((str(process), size, start, end, *turns))
     headings = ("process", "launches", "start", "end")
     return table_of((*headings, *(("turns", "had the GPU") if take_turns else ())), rows, (1,))
@@ -95,11 +93,11 @@ def processes_html(processes: Processes) -> str:
         *(drawn if len(processes.turns) else []),
         *(
             folded_html(
-                f"Launches of process {number} over time, by stream",
-                _launches_until(trace, end_ns, f"launches of process {number}"),
+                f"Launches of process {process} over time, by stream",
+                _launches_until(trace, end_ns, f"launches of process {process}"),
                 is_open=True,
             )
-            for number, trace in traces.items()
+            for process, trace in traces.items()
         ),
         *(turns if len(processes.turns) else []),
         assumed_html(processes.assumed_rules, processes.traces[0].device),
@@ -117,11 +115,11 @@ def _launches_until(trace: Trace, end_ns: int, heading: str) -> Markup:
 def _turns(processes: Processes, end_ns: int) -> Markup:
     """Returns a picture of which process had the GPU when."""
     process = processes.turns["process"].astype(np.int64)
-    titles = tuple(f"process {number}" for number in range(len(processes.traces)))
+    titles = tuple(f"process {index}" for index in range(len(processes.traces)))
     times = (processes.turns["begin_ns"], processes.turns["end_ns"])
     spans = spans_of(titles, process, process, *times, f"{len(process):,} turns")
     spans = replace(spans, zero_ns=0, length_ns=end_ns)
-    colours = [PALETTE[number % len(PALETTE)] for number in range(len(titles))]
+    colours = [PALETTE[index % len(PALETTE)] for index in range(len(titles))]
     names = Names(colours, titles.__getitem__, titles.__getitem__)
     return timeline_html(Frame(spans, *BY_STREAM), names, "turns of the processes")
 
@@ -133,5 +131,7 @@ def processes_columns(processes: Processes) -> dict[str, Any]:
 
 def processes_data(processes: Processes) -> dict[str, Any]:
     """What each process does, who had the GPU when, and the SM numbers that MPS clients read."""
-    traces, seen = (list(map(trace_data, own)) for own in (processes.traces, processes.seen))
-    return {**fields(processes, "makespan turns assumed_rules"), "traces": traces, "seen": seen}
+    traces, observed = (
+        list(map(trace_data, group)) for group in (processes.traces, processes.seen)
+    )
+    return {**fields(processes, "makespan turns assumed_rules"), "traces": traces, "seen": observed}

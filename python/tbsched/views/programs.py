@@ -43,8 +43,8 @@ def program_names(program: Program) -> Names:
     """Returns what launches, copies and memsets are called, and their colours."""
     sequence = program.sequence
     colours = colours_of(sequence.launches) + [TRANSFER_COLOUR] * len(sequence.transfers)
-    named = span_names(sequence, _SPAN_NAME)
-    return Names(colours, named, named)
+    name_of = span_names(sequence, _SPAN_NAME)
+    return Names(colours, name_of, name_of)
 
 
 def program_short(program: Program) -> str:
@@ -56,13 +56,13 @@ def program_short(program: Program) -> str:
     kernels = counted(len({launch.name for launch in launches}), "kernel")
     took = int(rows["end_ns"].max() - rows["start_ns"].min()) if len(rows) else 0
     on = "" if program.device is None else f" on {program.device}"
-    several = f"{counted(len(launches), 'launch', 'launches')} of {kernels}"
+    launch_words = f"{counted(len(launches), 'launch', 'launches')} of {kernels}"
     transfers = program.sequence.transfers
-    functions = sum(isinstance(each, HostFunction) for each in transfers)
+    functions = sum(isinstance(transfer, HostFunction) for transfer in transfers)
     moved = len(transfers) - functions
     copies = f", {counted(moved, 'copy or memset', 'copies and memsets')}" if moved else ""
     copies += f", {counted(functions, 'host function')}" if functions else ""
-    return f"{several}{copies}, {seconds_words(took / 1e9)}{on}, from a {program.format}"
+    return f"{launch_words}{copies}, {seconds_words(took / 1e9)}{on}, from a {program.format}"
 
 
 def program_text(program: Program) -> Lines:
@@ -80,16 +80,18 @@ def kernels_table(program: Program) -> Table:
     """Returns a table with a row for each kernel, the longest in all first."""
     seconds = (program.measured["end_ns"] - program.measured["start_ns"]) / 1e9
     of_kernel: dict[str | None, list[int]] = {}
-    for number, launch in enumerate(program.sequence.launches):
-        of_kernel.setdefault(launch.name, []).append(number)
-    totals = {name: float(seconds[own].sum()) for name, own in of_kernel.items()}
+    for index, launch in enumerate(program.sequence.launches):
+        of_kernel.setdefault(launch.name, []).append(index)
+    totals = {
+        name: float(seconds[kernel_launches].sum()) for name, kernel_launches in of_kernel.items()
+    }
     longest = sorted(of_kernel, key=lambda name: -totals[name])
     shown = longest[:KERNELS_SHOWN]
     rows = [
         (
             short,
             f"{len(of_kernel[name]):,}",
-            *_shape([program.sequence.launches[number] for number in of_kernel[name]]),
+            *_shape([program.sequence.launches[index] for index in of_kernel[name]]),
             seconds_words(totals[name]),
             seconds_words(totals[name] / len(of_kernel[name])),
         )
@@ -101,12 +103,12 @@ def kernels_table(program: Program) -> Table:
 
 def _shape(launches: list[Launch]) -> tuple[str, ...]:
     """Returns blocks, threads and registers, from the least to the most."""
-    found = []
+    ranges = []
     for field in ("blocks", "threads", "registers"):
         values = [getattr(launch, field) for launch in launches]
         low, high = min(values), max(values)
-        found.append(f"{low:,}" if low == high else f"{low:,} to {high:,}")
-    return tuple(found)
+        ranges.append(f"{low:,}" if low == high else f"{low:,} to {high:,}")
+    return tuple(ranges)
 
 
 def streams_table(program: Program) -> Table:
@@ -116,9 +118,16 @@ def streams_table(program: Program) -> Table:
     kinds = np.array([words for event in program.sequence for words in _kinds_of_stream(event)])
     rows = []
     for stream in np.unique(streams).tolist()[:_STREAMS_SHOWN]:
-        own = streams == stream
-        words = ", ".join(filter(None, np.unique(kinds[own]).tolist()))
-        rows.append((str(stream), words, f"{own.sum():,}", seconds_words(seconds[own].sum())))
+        is_of_stream = streams == stream
+        words = ", ".join(filter(None, np.unique(kinds[is_of_stream]).tolist()))
+        rows.append(
+            (
+                str(stream),
+                words,
+                f"{is_of_stream.sum():,}",
+                seconds_words(seconds[is_of_stream].sum()),
+            )
+        )
     return table_of(("stream", "kind", "launches", "time"), rows)
 
 
@@ -158,16 +167,22 @@ def program_columns(program: Program) -> dict[str, Any]:
         "launch": np.arange(len(launches)),
         **{name: measured[name].copy() for name in measured.dtype.names or ()},
         **columns_of(launches, "blocks threads registers shared_memory cluster priority host"),
-        "duration": [None if each is None else float(each.mean()) for each in durations],
+        "duration": [
+            None if duration is None else float(duration.mean()) for duration in durations
+        ],
         "fitted": list(program.fitted) or [None] * len(launches),
     }
 
 
 def program_data(program: Program) -> dict[str, Any]:
     """Returns JSON data: what was launched, what was measured, and what was assumed."""
-    told = fields(
+    program_fields = fields(
         program,
         "format device sms streams events=sequence host measured transfers fitted kernel_overhead "
         "sources assumed",
     )
-    return {**told, "ranks": [rank._asdict() for rank in program.ranks], "gpus": program.gpus}
+    return {
+        **program_fields,
+        "ranks": [rank._asdict() for rank in program.ranks],
+        "gpus": program.gpus,
+    }

@@ -42,24 +42,26 @@ def rank_coresidency_text(coresidency: RankCoresidency) -> Lines:
 
 def rank_coresidency_notes(coresidency: RankCoresidency) -> list[str]:
     """What the answer rests on that a measurement may show otherwise."""
-    seen = {info.name: info for info in coresidency.devices}
+    devices_by_name = {info.name: info for info in coresidency.devices}
     return [
-        line for info in seen.values() for line in assumed_lines(coresidency.assumed_rules, info)
+        line
+        for info in devices_by_name.values()
+        for line in assumed_lines(coresidency.assumed_rules, info)
     ]
 
 
 def late_table(coresidency: RankCoresidency) -> Table:
     """Returns a table with a row per call of the witness that is late."""
     rows = [
-        (str(number), str(getattr(event, "host", 0)), str(getattr(event, "gpu", 0)),
+        (str(index), str(getattr(event, "host", 0)), str(getattr(event, "gpu", 0)),
          getattr(event, "name", None) or type(event).__name__, seconds_words(late))
-        for number, (event, late) in enumerate(
+        for index, (event, late) in enumerate(
             zip(coresidency.sequence, coresidency.host or (), strict=True)
         )
         if late
     ]  # fmt: skip
-    left = len(rows) - _LATE
-    more = f"and {counted(left, 'call')} more" if left > 0 else ""
+    hidden = len(rows) - _LATE
+    more = f"and {counted(hidden, 'call')} more" if hidden > 0 else ""
     return table_of(("event", "host", "GPU", "what", "late by"), rows[:_LATE], (3,), more)
 
 

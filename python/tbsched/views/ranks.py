@@ -68,8 +68,8 @@ def ranks_text(explanation: Explanation, cause_word: Callable[[str], str]) -> Li
 
 def roots_table(explanation: Explanation, cause_word: Callable[[str], str]) -> Table | None:
     """Returns a table with a row per cause of lost time and its rank; None without loss."""
-    whole = explanation.span * len(explanation.accounted.gpus)
-    every = [root for root in explanation.roots if root.own + root.waited >= _LEAST * whole]
+    total_ns = explanation.span * len(explanation.accounted.gpus)
+    every = [root for root in explanation.roots if root.own + root.waited >= _LEAST * total_ns]
     shown = every[:ROOTS_SHOWN]
     if not shown:
         return None
@@ -78,7 +78,7 @@ def roots_table(explanation: Explanation, cause_word: Callable[[str], str]) -> T
     rows = [
         (
             seconds_words(root.own + root.waited),
-            percent_words(round(1e9 * (root.own + root.waited)), round(1e9 * whole)),
+            percent_words(round(1e9 * (root.own + root.waited)), round(1e9 * total_ns)),
             seconds_words(root.waited) if root.waited else "",
             *_saved_words(root, steps),
             "all" if root.gpu == ALL else who(explanation, root.gpu),
@@ -99,8 +99,8 @@ def _saved_words(root: Root, steps: int) -> tuple[str, ...]:
     """Returns the time saved without a cause on its rank, on all ranks, and per step."""
     if root.saves is None or root.saves_on_all is None:
         return ("",) * (3 if steps else 2)
-    found = seconds_words(root.saves), seconds_words(root.saves_on_all)
-    return (*found, seconds_words(root.saves_on_all / steps)) if steps else found
+    saved = seconds_words(root.saves), seconds_words(root.saves_on_all)
+    return (*saved, seconds_words(root.saves_on_all / steps)) if steps else saved
 
 
 def exposed_table(explanation: Explanation) -> Table | None:
@@ -133,43 +133,45 @@ def collectives_table(explanation: Explanation) -> Table:
     """Returns a table with a row per kind of collective, those that took most time first."""
     rows = collectives_of(explanation.accounted)
     shown = rows[:COLLECTIVES_SHOWN]
-    told = [
+    columns = [
         (key, heading)
         for key, heading in _PHASES
         if key in _ALWAYS_TOLD or any(row[key] for row in shown)
     ]
     lines = [
-        (row["collective"], f"{row['count']:,}", *(seconds_words(row[key]) for key, _ in told))
+        (row["collective"], f"{row['count']:,}", *(seconds_words(row[key]) for key, _ in columns))
         for row in shown
     ]
-    headings = ("collective", "times", *(heading for _, heading in told))
+    headings = ("collective", "times", *(heading for _, heading in columns))
     return table_of(headings, lines, (0,), more_of(len(rows), len(lines), "kind"))
 
 
 def collectives_of(account: Account) -> list[dict[str, Any]]:
     """Returns each kind of collective with its count and its seconds on all GPUs, by phase."""
-    met = account.met
-    if met is None:
+    matches = account.met
+    if matches is None:
         return []
-    until_slow = np.minimum(met.slow, met.unknown)
+    until_slow = np.minimum(matches.slow, matches.unknown)
     columns = {
-        "waiting": met.until - met.begin,
-        "moving": np.maximum(until_slow - met.until, 0),
-        "slowed": met.end - met.slow,
-        "unknown": met.end - met.unknown,
+        "waiting": matches.until - matches.begin,
+        "moving": np.maximum(until_slow - matches.until, 0),
+        "slowed": matches.end - matches.slow,
+        "unknown": matches.end - matches.unknown,
     }
-    words = [kind.words for kind in met.found.kinds]
-    found: dict[str, dict[str, Any]] = {
+    words = [kind.words for kind in matches.found.kinds]
+    kinds_of_collectives: dict[str, dict[str, Any]] = {
         text: {"collective": text, "count": 0, **dict.fromkeys(columns, 0.0)} for text in words
     }
     for text in words:
-        found[text]["count"] += 1
+        kinds_of_collectives[text]["count"] += 1
     for name, ns in columns.items():
         sums = np.zeros(len(words), np.int64)
-        np.add.at(sums, met.found.of, ns)
+        np.add.at(sums, matches.found.of, ns)
         for text, length in zip(words, sums.tolist(), strict=True):
-            found[text][name] += length / 1e9
-    return sorted(found.values(), key=lambda row: -sum(row[name] for name in columns))
+            kinds_of_collectives[text][name] += length / 1e9
+    return sorted(
+        kinds_of_collectives.values(), key=lambda row: -sum(row[name] for name in columns)
+    )
 
 
 def ranks_html(explanation: Explanation, cause_word: Callable[[str], str]) -> list[Markup]:
@@ -197,8 +199,8 @@ def lanes_html(explanation: Explanation, cause_word: Callable[[str], str]) -> Ma
     )  # fmt: skip
     names = Names(
         [_COLOURS.get(cause, _IDLE_COLOUR) for cause, _ in labels],
-        lambda number: cut(labels[number][1], _BY),
-        lambda number: f"{cause_word(labels[number][0])}: {labels[number][1]}",
+        lambda index: cut(labels[index][1], _BY),
+        lambda index: f"{cause_word(labels[index][0])}: {labels[index][1]}",
     )
     causes = list(dict.fromkeys(cause if cause in _COLOURS else _IDLE for cause, _ in labels))
     keys = (

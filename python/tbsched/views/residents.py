@@ -26,49 +26,51 @@ _KEYS_SHOWN = 12
 _LAUNCHES_SHOWN = 6
 
 
-def residents_short(held: Residents) -> str:
+def residents_short(residents: Residents) -> str:
     """Returns how many blocks are where, and when."""
-    blocks, busy = int(held.used_slots.sum()), int(np.count_nonzero(held.used_slots))
-    at = held.at
-    when = f"after {counted(at, 'event')}" if isinstance(at, int) else f"at {seconds_words(at)}"
-    return f"{counted(blocks, 'block')} on {busy} of {held.device.sms} SMs {when}"
+    blocks, busy = int(residents.used_slots.sum()), int(np.count_nonzero(residents.used_slots))
+    at = residents.at
+    moment_words = (
+        f"after {counted(at, 'event')}" if isinstance(at, int) else f"at {seconds_words(at)}"
+    )
+    return f"{counted(blocks, 'block')} on {busy} of {residents.device.sms} SMs {moment_words}"
 
 
-def residents_text(held: Residents) -> Lines:
+def residents_text(residents: Residents) -> Lines:
     """A row for each kind of SM: those that hold the same."""
-    return [residents_short(held), kinds_table(held)]
+    return [residents_short(residents), kinds_table(residents)]
 
 
-def kinds_table(held: Residents) -> Table:
+def kinds_table(residents: Residents) -> Table:
     """Returns a table with a row for each kind of SM, the most frequent first."""
     kinds: dict[tuple[str, ...], list[int]] = {}
-    for sm, words in enumerate(_words_of_each_sm(held)):
+    for sm, words in enumerate(_words_of_each_sm(residents)):
         kinds.setdefault(words, []).append(sm)
     most_first = sorted(kinds.items(), key=lambda item: -len(item[1]))
     rows = [(str(len(sms)), few_words(sms), *words) for words, sms in most_first[:_KINDS_SHOWN]]
     headings = ("SMs", "which", "launches x blocks", "slots", "warps", "registers", "shared memory")
-    left = len(kinds) - len(rows)
-    more = f"and {counted(left, 'kind')} of SM more" if left else ""
+    hidden = len(kinds) - len(rows)
+    more = f"and {counted(hidden, 'kind')} of SM more" if hidden else ""
     return table_of(headings, rows, (1, 2), more)
 
 
-def _words_of_each_sm(held: Residents) -> list[tuple[str, ...]]:
+def _words_of_each_sm(residents: Residents) -> list[tuple[str, ...]]:
     """Returns the table cells of each SM: its blocks, warps, registers and memory."""
-    limits, configured = held.limits, held.configured.tolist()
-    memory = held.used_shared_memory.tolist()
+    limits, configured = residents.limits, residents.configured.tolist()
+    memory = residents.used_shared_memory.tolist()
     return [
         (
-            there or "nothing",
+            launches or "nothing",
             f"{slots} of {limits.block_slots}",
             f"{warps} of {limits.warp_slots}",
             f"{registers} of {limits.registers}",
-            f"{size_words(used)} of {size_words(of) if of else 'any'}",
+            f"{size_words(used)} of {size_words(used_words) if used_words else 'any'}",
         )
-        for there, slots, warps, registers, used, of in zip(
-            _launches_of_each_sm(held),
-            held.used_slots.tolist(),
-            _per_processing_block(held.used_warps),
-            _per_processing_block(held.used_registers),
+        for launches, slots, warps, registers, used, used_words in zip(
+            _launches_of_each_sm(residents),
+            residents.used_slots.tolist(),
+            _per_processing_block(residents.used_warps),
+            _per_processing_block(residents.used_registers),
             memory,
             configured,
             strict=True,
@@ -79,85 +81,92 @@ def _words_of_each_sm(held: Residents) -> list[tuple[str, ...]]:
 def _per_processing_block(amounts: Int64Array) -> list[str]:
     """Returns one number where all processing blocks of the SM have as much."""
     return [
-        str(each[0]) if len(set(each)) == 1 else "+".join(map(str, each))
-        for each in amounts.tolist()
+        str(amount[0]) if len(set(amount)) == 1 else "+".join(map(str, amount))
+        for amount in amounts.tolist()
     ]
 
 
-def _launches_of_each_sm(held: Residents) -> list[str]:
-    names = [f"{k} {cut(name)}" if name else str(k) for k, name in enumerate(held.names)]
-    return [", ".join(f"{names[k]} x {blocks}" for k, blocks in sm.items()) for sm in _blocks(held)]
+def _launches_of_each_sm(residents: Residents) -> list[str]:
+    names = [f"{k} {cut(name)}" if name else str(k) for k, name in enumerate(residents.names)]
+    return [
+        ", ".join(f"{names[k]} x {blocks}" for k, blocks in sm.items()) for sm in _blocks(residents)
+    ]
 
 
-def _blocks(held: Residents) -> list[dict[int, int]]:
+def _blocks(residents: Residents) -> list[dict[int, int]]:
     """Returns how many blocks each SM holds of each launch."""
-    found: list[dict[int, int]] = [{} for _ in range(held.device.sms)]
-    columns = (held.rows[name].tolist() for name in ("launch", "sm", "blocks"))
+    blocks_by_sm: list[dict[int, int]] = [{} for _ in range(residents.device.sms)]
+    columns = (residents.rows[name].tolist() for name in ("launch", "sm", "blocks"))
     for launch, sm, blocks in zip(*columns, strict=True):
-        found[sm][launch] = found[sm].get(launch, 0) + blocks
-    return found
+        blocks_by_sm[sm][launch] = blocks_by_sm[sm].get(launch, 0) + blocks
+    return blocks_by_sm
 
 
-def residents_html(held: Residents) -> str:
+def residents_html(residents: Residents) -> str:
     """A map with what each SM holds, and a row for each kind of SM."""
-    return card(residents_short(held), keys_html(_keys(held)), _map(held), kinds_table(held))
+    return card(
+        residents_short(residents),
+        keys_html(_keys(residents)),
+        _map(residents),
+        kinds_table(residents),
+    )
 
 
-def _keys(held: Residents) -> list[tuple[str, str]]:
+def _keys(residents: Residents) -> list[tuple[str, str]]:
     """Returns the colour and the name of each launch that is there."""
-    colours, names = colours_of_names(held.names), _names(held)
+    colours, names = colours_of_names(residents.names), _names(residents)
     keys = {}
-    for launch in dict.fromkeys(held.rows["launch"].tolist()):
-        keys[held.names[launch] or launch] = (colours[launch], names[launch])
+    for launch in dict.fromkeys(residents.rows["launch"].tolist()):
+        keys[residents.names[launch] or launch] = (colours[launch], names[launch])
     return list(keys.values())[:_KEYS_SHOWN]
 
 
-def _names(held: Residents) -> list[str]:
+def _names(residents: Residents) -> list[str]:
     """What each launch is called."""
-    short = cut_apart([name or "" for name in held.names], _NAME)
+    short = cut_apart([name or "" for name in residents.names], _NAME)
     return [name or f"launch {launch}" for launch, name in enumerate(short)]
 
 
-def _map(held: Residents) -> Markup:
+def _map(residents: Residents) -> Markup:
     """Returns a map with the blocks on each SM."""
-    topology = topology_of(held.device)
-    colours, names = colours_of_names(held.names), _names(held)
-    usage = usage_of(held)
-    most = max(int(held.used_slots.max(initial=0)), 1)
+    topology = topology_of(residents.device)
+    colours, names = colours_of_names(residents.names), _names(residents)
+    usage = usage_of(residents)
+    max_slots = max(int(residents.used_slots.max(initial=0)), 1)
     tiles = []
-    for sm, own in enumerate(_blocks(held)):
+    for sm, block in enumerate(_blocks(residents)):
         lines = [topology.place_of(sm)]
-        for launch, blocks in list(own.items())[:_LAUNCHES_SHOWN]:
+        for launch, blocks in list(block.items())[:_LAUNCHES_SHOWN]:
             lines.append(f"{names[launch]}: {counted(blocks, 'block')}")
-        if len(own) > _LAUNCHES_SHOWN:
-            lines.append(more_of(len(own), _LAUNCHES_SHOWN, "launch", "launches"))
-        lines += [f"{one.used[sm]:,} of {one.limit[sm]:,} {one.what}" for one in usage if own]
+        if len(block) > _LAUNCHES_SHOWN:
+            lines.append(more_of(len(block), _LAUNCHES_SHOWN, "launch", "launches"))
+        lines += [f"{item.used[sm]:,} of {item.limit[sm]:,} {item.what}" for item in usage if block]
         lines.append(fullest(usage, sm) or "idle")
-        fills = tuple(Fill(blocks / most, colours[launch]) for launch, blocks in own.items())
+        fills = tuple(Fill(blocks / max_slots, colours[launch]) for launch, blocks in block.items())
         tiles.append(Tile("\n".join(lines), fills))
-    note = f"A full tile is {counted(most, 'block')}, the most on any SM."
+    note = f"A full tile is {counted(max_slots, 'block')}, the most on any SM."
     return map_html(topology, tiles, "Blocks on each SM", [note])
 
 
-def residents_columns(held: Residents) -> dict[str, Any]:
+def residents_columns(residents: Residents) -> dict[str, Any]:
     """Returns columns: resident blocks and warps, and the registers and memory they take."""
-    rows = held.rows
+    rows = residents.rows
     launch, blocks = rows["launch"].copy(), rows["blocks"].copy()
     warps = rows["warps"].sum(axis=1)
     return {
         "launch": launch,
-        "name": objects(held.names)[launch],
+        "name": objects(residents.names)[launch],
         "sm": rows["sm"].copy(),
         "blocks": blocks,
         "warps": warps,
-        "registers": warps * held.registers_per_warp[launch],
-        "shared_memory": blocks * held.shared_memory[launch],
+        "registers": warps * residents.registers_per_warp[launch],
+        "shared_memory": blocks * residents.shared_memory[launch],
     }
 
 
-def residents_data(held: Residents) -> dict[str, Any]:
+def residents_data(residents: Residents) -> dict[str, Any]:
     """Returns JSON data: what every SM holds at one moment."""
     return fields(
-        held,
+        residents,
         "device at names limits rows pieces configured turn registers_per_warp shared_memory",
     )

@@ -68,10 +68,10 @@ def _rows(responses: Responses) -> list[tuple[str, ...]]:
     """Returns the table row of each task."""
     rows = []
     for task in responses.tasks:
-        own = [job for job in responses.jobs if job.job.task == task.name]
-        times = [job.response for job in own] or [0.0]
+        task_jobs = [job for job in responses.jobs if job.job.task == task.name]
+        times = [job.response for job in task_jobs] or [0.0]
         spans = (min(times), sum(times) / len(times), max(times), task.deadline or task.period)
-        missed = sum(job.missed for job in own)
-        words = map(seconds_words, spans) if own else ("", "", "", seconds_words(spans[-1]))
-        rows.append((task.name, f"{len(own):,}", *words, f"{missed:,}"))
+        missed = sum(job.missed for job in task_jobs)
+        words = map(seconds_words, spans) if task_jobs else ("", "", "", seconds_words(spans[-1]))
+        rows.append((task.name, f"{len(task_jobs):,}", *words, f"{missed:,}"))
     return rows

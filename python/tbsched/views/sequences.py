@@ -73,8 +73,10 @@ class Row:
 
 def sequence_short(sequence: Sequence) -> str:
     """How much is in it."""
-    others = sum(not event.launches for event in sequence)
-    return size_of(sequence.launches) + (f", {counted(others, 'other event')}" if others else "")
+    other_events = sum(not event.launches for event in sequence)
+    return size_of(sequence.launches) + (
+        f", {counted(other_events, 'other event')}" if other_events else ""
+    )
 
 
 def sequence_text(sequence: Sequence) -> Lines:
@@ -97,10 +99,10 @@ def nodes_as_rows(graph: Graph) -> list[Row]:
     return [*rows_of(Sequence([graph.launch()]))][1:]
 
 
-def rows_table(rows: list[Row], most: int | None = None) -> Table:
+def rows_table(rows: list[Row], max_rows: int | None = None) -> Table:
     """The rows, or so many of them, as a table."""
     headings = ("event", "number", "name", "blocks x threads")
-    shown = [row.cells for row in rows[:most]]
+    shown = [row.cells for row in rows[:max_rows]]
     return table_of(headings, shown, (0, 2, 3), more_of(len(rows), len(shown), "row"))
 
 
@@ -111,22 +113,22 @@ def rows_of(sequence: Sequence) -> Iterator[Row]:
     for event in sequence:
         match event:
             case Launch():
-                number = next(launches)
-                cells = ("launch", str(number), event.name or "", launch_words(event))
-                yield Row(cells, number)
+                index = next(launches)
+                cells = ("launch", str(index), event.name or "", launch_words(event))
+                yield Row(cells, index)
             case GraphLaunch():
-                where = stream_words(event.stream, event.non_blocking)
-                words = f"{size_of(event.launches)}, in {where}{host_words(event.host)}"
+                stream = stream_words(event.stream, event.non_blocking)
+                words = f"{size_of(event.launches)}, in {stream}{host_words(event.host)}"
                 yield Row(("graph", str(next(graphs)), "", words))
                 for node in event.graph.nodes:
                     if isinstance(node, Launch):
-                        number = next(launches)
-                        words = f"{launch_words(node)}{nodes[number].after_words}"
-                        yield Row(("node", str(number), node.name or "", words), number)
+                        index = next(launches)
+                        words = f"{launch_words(node)}{nodes[index].after_words}"
+                        yield Row(("node", str(index), node.name or "", words), index)
                     else:
-                        number = next(transfers)
-                        words = f"{transfer_words(node)}{nodes[-2 - number].after_words}"
-                        yield Row((transfer_key(node), str(number), "", words))
+                        index = next(transfers)
+                        words = f"{transfer_words(node)}{nodes[-2 - index].after_words}"
+                        yield Row((transfer_key(node), str(index), "", words))
             case Copy() | Memset() | HostFunction():
                 words = f"{transfer_words(event)}{host_words(event.host)}"
                 yield Row((transfer_key(event), str(next(transfers)), "", words))
@@ -172,24 +174,24 @@ def sequence_columns(sequence: Sequence) -> dict[str, Any]:
         *_AFTER_DURATION, "non_blocking", "graph", "after", "transfer", "bytes", "kind",
         "pinned", "blocking", "host", "waits", "value",
     )  # fmt: skip
-    found: dict[str, list[Any]] = {name: [] for name in names}
+    columns: dict[str, list[Any]] = {name: [] for name in names}
     nodes = nodes_of(sequence)
     launches, transfers = itertools.count(), itertools.count()
     for event in sequence:
         for row in _event_rows(event):
             row.setdefault("event", _KEYS[type(event)])
-            number = -1
+            index = -1
             if "blocks" in row:
-                row["launch"] = number = next(launches)
+                row["launch"] = index = next(launches)
             elif row["event"] in _TRANSFERS or isinstance(event, GraphLaunch):
                 row["transfer"] = next(transfers)
-                number = -2 - row["transfer"]
-            if number in nodes:
-                row["graph"] = nodes[number].graph
-                row["after"] = ", ".join(nodes[number].after)
-            for name, column in found.items():
+                index = -2 - row["transfer"]
+            if index in nodes:
+                row["graph"] = nodes[index].graph
+                row["after"] = ", ".join(nodes[index].after)
+            for name, column in columns.items():
                 column.append(row.get(name))
-    return dict(found)
+    return dict(columns)
 
 
 def _event_rows(event: Event) -> list[dict[str, Any]]:
@@ -197,9 +199,13 @@ def _event_rows(event: Event) -> list[dict[str, Any]]:
     match event:
         case Launch() | GraphLaunch() | Copy() | Memset() | HostFunction():
             stream = None if event.stream is None else str(event.stream)
-            own = {"stream": stream, "non_blocking": event.non_blocking, "host": event.host}
+            stream_fields = {
+                "stream": stream,
+                "non_blocking": event.non_blocking,
+                "host": event.host,
+            }
             nodes = event.graph.nodes if isinstance(event, GraphLaunch) else (event,)
-            return [{**_node_row(node), **own} for node in nodes]
+            return [{**_node_row(node), **stream_fields} for node in nodes]
         case Release():
             return [{"launch": event.launch}]
         case RecordEvent() | WaitEvent():
@@ -246,5 +252,5 @@ def sequence_data(sequence: Sequence) -> dict[str, Any]:
 def graph_data(graph: Graph) -> dict[str, Any]:
     """The graph as trace files hold it, launched in stream 0."""
     (event,) = events_to_data(Sequence([graph.launch()]))
-    found: dict[str, Any] = event["graph"]
-    return found
+    data: dict[str, Any] = event["graph"]
+    return data

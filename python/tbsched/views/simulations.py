@@ -58,9 +58,9 @@ def warps_of(simulation: Simulation, core: int) -> Stays:
     if simulation.warps is None:
         nothing = np.empty(0, np.int64)
         return Stays(nothing, nothing, nothing, nothing)
-    own = simulation.warps[simulation.warps["core"] == core]
-    warp = own["warp"].astype(np.int64)
-    return _stays(warp, warp, own["begin"], own["end"], simulation.config["core_mhz"])
+    core_rows = simulation.warps[simulation.warps["core"] == core]
+    warp = core_rows["warp"].astype(np.int64)
+    return _stays(warp, warp, core_rows["begin"], core_rows["end"], simulation.config["core_mhz"])
 
 
 def open_rows(simulation: Simulation, controller: int) -> Stays:
@@ -68,15 +68,19 @@ def open_rows(simulation: Simulation, controller: int) -> Stays:
     if simulation.commands is None:
         nothing = np.empty(0, np.int64)
         return Stays(nothing, nothing, nothing, nothing)
-    own = simulation.commands[simulation.commands["controller"] == controller]
-    return _stays(*_open_rows(own), simulation.config["dram_mhz"])
+    controller_rows = simulation.commands[simulation.commands["controller"] == controller]
+    return _stays(*_open_rows(controller_rows), simulation.config["dram_mhz"])
 
 
 def _stays(
-    place: Int64Array, what: Int64Array, begin: Int64Array, end: Int64Array, clock_mhz: float
+    row: Int64Array,
+    name: Int64Array,
+    begin: Int64Array,
+    end: Int64Array,
+    clock_mhz: float,
 ) -> Stays:
     times = (np.asarray(np.round(cycles * (1000 / clock_mhz)), np.int64) for cycles in (begin, end))
-    return Stays(place, what, *times)
+    return Stays(row, name, *times)
 
 
 def _open_rows(commands: StructuredArray) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
@@ -116,7 +120,7 @@ def figures_table(simulation: Simulation) -> Table:
         ("L2 hits, of lines asked for", simulation.l2_hit_rate),
         ("row hits, of lines read and written", simulation.row_hit_rate),
     ]
-    rows = [(what, f"{100 * value:.1f} %") for what, value in share]
+    rows = [(share_name, f"{100 * value:.1f} %") for share_name, value in share]
     rows += [
         ("banks with requests, while any has", f"{simulation.bank_parallelism:.1f}"),
         ("core cycles from an L1 miss to its line", f"{simulation.latency:.0f}"),
@@ -141,12 +145,12 @@ def simulations_table(simulations: Simulations) -> Table:
     rows = [
         (
             row.workload, row.config.name, row.scheduler, f"{row.ipc:.3f}",
-            f"{simulations.speedup(number):.2f}", f"{100 * row.l1_miss_rate:.1f}",
+            f"{simulations.speedup(index):.2f}", f"{100 * row.l1_miss_rate:.1f}",
             f"{100 * row.l2_hit_rate:.1f}", f"{100 * row.row_hit_rate:.1f}",
             f"{row.bank_parallelism:.1f}", f"{row.latency:.0f}",
             f"{100 * row.memory_blocked:.1f}",
         )
-        for number, row in enumerate(simulations.rows[:_ROWS_SHOWN])
+        for index, row in enumerate(simulations.rows[:_ROWS_SHOWN])
     ]  # fmt: skip
     headings = (
         "workload", "config", "scheduler", "IPC", "to the first", "L1 misses, %", "L2 hits, %",
@@ -158,28 +162,30 @@ def simulations_table(simulations: Simulations) -> Table:
 def cores_html(simulation: Simulation) -> Markup:
     """Returns HTML: a row per core, a span per block."""
     stays = blocks_on_cores(simulation)
-    titles = tuple(f"core {number}" for number in range(int(simulation.config["cores"])))
-    what = counted(len(stays.what), "block")
-    return _timeline(stays, titles, simulation, ("block", what, "blocks on the cores"))
+    titles = tuple(f"core {index}" for index in range(int(simulation.config["cores"])))
+    content = counted(len(stays.what), "block")
+    return _timeline(stays, titles, simulation, ("block", content, "blocks on the cores"))
 
 
 def warps_html(simulation: Simulation) -> Markup:
     """Returns HTML: a row per warp of the first core; a span is a time in which it could issue."""
     stays = warps_of(simulation, 0)
     titles = _titles("warp", stays)
-    what = counted(len(stays.what), "time")
-    return _timeline(stays, titles, simulation, ("warp", what, "warps that can issue"))
+    content = counted(len(stays.what), "time")
+    return _timeline(stays, titles, simulation, ("warp", content, "warps that can issue"))
 
 
 def rows_html(simulation: Simulation) -> Markup:
     """A row per bank of the first memory controller; a span is a DRAM row while it is open."""
     stays = open_rows(simulation, 0)
-    what = f"{len(stays.what):,} open rows"
-    return _timeline(stays, _titles("bank", stays), simulation, ("row", what, "open rows of DRAM"))
+    content = f"{len(stays.what):,} open rows"
+    return _timeline(
+        stays, _titles("bank", stays), simulation, ("row", content, "open rows of DRAM")
+    )
 
 
 def _titles(word: str, stays: Stays) -> tuple[str, ...]:
-    return tuple(f"{word} {number}" for number in range(int(stays.place.max(initial=0)) + 1))
+    return tuple(f"{word} {index}" for index in range(int(stays.place.max(initial=0)) + 1))
 
 
 def _timeline(
@@ -193,14 +199,14 @@ def _timeline(
         simulation: whose time it is.
         words: what a span is, how many there are, and the heading.
     """
-    word, what, heading = words
-    spans = spans_of(titles, stays.place, stays.what, stays.begin_ns, stays.end_ns, what)
+    word, content, heading = words
+    spans = spans_of(titles, stays.place, stays.what, stays.begin_ns, stays.end_ns, content)
     end_ns = round(simulation.counts["cycles"] * 1000 / int(simulation.config["core_mhz"]))
     last_ns = int(spans.end_ns.max(initial=1))
     spans = dataclasses.replace(spans, zero_ns=0, length_ns=max(end_ns, last_ns))
     count = int(stays.what.max(initial=0)) + 1
-    colours = [PALETTE[number % len(PALETTE)] for number in range(count)]
-    names = Names(colours, lambda number: f"{word} {number}", lambda number: f"{word} {number}")
+    colours = [PALETTE[row % len(PALETTE)] for row in range(count)]
+    names = Names(colours, lambda row: f"{word} {row}", lambda row: f"{word} {row}")
     return timeline_html(Frame(spans, *_ROWS), names, heading)
 
 
@@ -241,20 +247,20 @@ def simulations_columns(simulations: Simulations) -> dict[str, Any]:
     """Returns columns with a row per simulation."""
     return {
         **columns_of(simulations, f"workload scheduler ipc {_FIGURES} config=config.name"),
-        "speedup": [simulations.speedup(number) for number in range(len(simulations))],
+        "speedup": [simulations.speedup(index) for index in range(len(simulations))],
         **{name: [row.counts[name] for row in simulations] for name in ("cycles", "instructions")},
     }
 
 
 def simulation_data(simulation: Simulation) -> dict[str, Any]:
     """What ran, the figures, the counts, and when each block ran."""
-    what = "workload scheduler config=config.name ipc"
-    return fields(simulation, f"{what} {_FIGURES} counts core start end")
+    field_names = "workload scheduler config=config.name ipc"
+    return fields(simulation, f"{field_names} {_FIGURES} counts core start end")
 
 
 def simulations_data(simulations: Simulations) -> list[dict[str, Any]]:
     """Returns JSON data of each simulation, with its speedup over the first of its workload."""
     return [
-        {**simulation_data(row), "speedup": simulations.speedup(number)}
-        for number, row in enumerate(simulations)
+        {**simulation_data(row), "speedup": simulations.speedup(index)}
+        for index, row in enumerate(simulations)
     ]

@@ -63,34 +63,34 @@ class Table:
 
     def _parts(self, aligned: list[list[str]], width: int) -> list[Iterable[int]]:
         """Returns the columns that stand side by side, with those at the left in each part."""
-        wide = [cell_len(column[0]) + 2 for column in aligned]
-        if sum(wide) <= width + 2:
+        widths = [cell_len(column[0]) + 2 for column in aligned]
+        if sum(widths) <= width + 2:
             return [range(len(aligned))]
         names = sorted(self.left)
         parts: list[list[int]] = []
         for position in range(len(aligned)):
             if position in self.left:
                 continue
-            if not parts or sum(wide[k] for k in [*parts[-1], position]) > width + 2:
+            if not parts or sum(widths[k] for k in [*parts[-1], position]) > width + 2:
                 parts.append([*names])
             parts[-1].append(position)
         return [sorted(part) for part in parts] or [names]
 
     def _cut(self, columns: list[list[str]], width: int) -> None:
         """Cuts the widest columns of words, until all columns together are not wider."""
-        wide = [max(map(cell_len, column)) for column in columns]
-        while sum(wide) > width:
-            widest = max(self.left, key=wide.__getitem__, default=0)
-            if not self.left or wide[widest] <= _LEAST:
+        widths = [max(map(cell_len, column)) for column in columns]
+        while sum(widths) > width:
+            widest = max(self.left, key=widths.__getitem__, default=0)
+            if not self.left or widths[widest] <= _LEAST:
                 break
-            wide[widest] -= 1
+            widths[widest] -= 1
         for position in self.left:
-            if max(map(cell_len, columns[position])) <= wide[position]:
+            if max(map(cell_len, columns[position])) <= widths[position]:
                 continue
             if position in self.wrapped:
-                columns[position] = [_broken(cell, wide[position]) for cell in columns[position]]
+                columns[position] = [_broken(cell, widths[position]) for cell in columns[position]]
             else:
-                columns[position] = cut_apart(columns[position], wide[position] - 1)
+                columns[position] = cut_apart(columns[position], widths[position] - 1)
 
     def _in_lines(self, columns: list[list[str]]) -> list[list[str]]:
         """Gives each line of a broken cell a row of its own."""
@@ -110,8 +110,8 @@ def _with_low_headings(columns: list[list[str]]) -> list[list[str]]:
     """Breaks headings that are wider than what stands below them, at their spaces."""
     broken = []
     for heading, *cells in columns:
-        wide = max(map(cell_len, cells), default=cell_len(heading))
-        broken.append(textwrap.wrap(heading, max(wide, 1), break_long_words=False) or [""])
+        width = max(map(cell_len, cells), default=cell_len(heading))
+        broken.append(textwrap.wrap(heading, max(width, 1), break_long_words=False) or [""])
     lines = max(map(len, broken))
     return [
         [*[""] * (lines - len(heading)), *heading, *cells]
@@ -139,11 +139,11 @@ def _wrapped(text: str, width: int) -> list[str]:
     )  # fmt: skip
 
 
-def _aligned(cells: list[str], is_left: bool) -> list[str]:
+def _aligned(cells: list[str], is_at_left: bool) -> list[str]:
     widths = list(map(cell_len, cells))
     gaps = [" " * (max(widths) - width) for width in widths]
     pairs = zip(gaps, cells, strict=True)
-    return [cell + gap if is_left else gap + cell for gap, cell in pairs]
+    return [cell + gap if is_at_left else gap + cell for gap, cell in pairs]
 
 
 def table_of(

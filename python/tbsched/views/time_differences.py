@@ -34,16 +34,16 @@ def time_diff_text(diff: TimeDiff) -> str:
     )
 
 
-def _share(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.2f} %" if whole else "all"
+def _share(part: int, total: int) -> str:
+    return f"{100 * part / total:.2f} %" if total else "all"
 
 
 def time_diff_html(diff: TimeDiff) -> str:
     """Shares of pairs and blocks that agree, and a row per launch."""
     rows = [
-        (str(number), *(f"{100 * x:+.2f} %" for x in (one.start_error, one.end_error)),
-         f"{100 * one.starts:.1f} %")
-        for number, one in enumerate(diff.launches[:_ROWS_SHOWN])
+        (str(index), *(f"{100 * x:+.2f} %" for x in (launch.start_error, launch.end_error)),
+         f"{100 * launch.starts:.1f} %")
+        for index, launch in enumerate(diff.launches[:_ROWS_SHOWN])
     ]  # fmt: skip
     headings = ("launch", "start", "end", "blocks that start alike")
     return card(
@@ -65,11 +65,11 @@ def time_diff_html(diff: TimeDiff) -> str:
 
 def time_diff_columns(diff: TimeDiff) -> dict[str, Any]:
     """How far each launch ran from when it was predicted to."""
-    numbers = list(range(len(diff.launches)))
-    return {"launch": numbers, **columns_of(diff.launches, "start_error end_error starts")}
+    launches = list(range(len(diff.launches)))
+    return {"launch": launches, **columns_of(diff.launches, "start_error end_error starts")}
 
 
 def time_diff_data(diff: TimeDiff) -> dict[str, Any]:
     """How far a timed prediction is from what ran."""
-    rows = [{"launch": number, **plain(row)} for number, row in enumerate(diff.launches)]
+    rows = [{"launch": index, **plain(row)} for index, row in enumerate(diff.launches)]
     return {**plain(diff), "launches": rows}

@@ -94,9 +94,9 @@ def _held_text(trace: Trace) -> Lines:
     """Returns a table of the launches, and a map of the blocks on each SM."""
     sms = trace.device.sms
     maps = []
-    for number, placement in enumerate(trace):
+    for index, placement in enumerate(trace):
         maps += [
-            f"{f'launch {number}' if row == 0 else '':<12}SM {row * _MAP_COLUMNS:<4}{text}"
+            f"{f'launch {index}' if row == 0 else '':<12}SM {row * _MAP_COLUMNS:<4}{text}"
             for row, text in enumerate(occupancy_map(placement.occupancy(sms)))
         ]
     legend = f"Blocks on each SM, before the next event ({MAP_LEGEND}):"
@@ -107,15 +107,15 @@ def held_table(trace: Trace, shown: int = LAUNCHES_SHOWN) -> Table:
     """Returns the launches of a held sequence: how many blocks were placed, and why others wait."""
     launches, limiters = trace.sequence.launches[:shown], trace.limiters
     rows = []
-    for number, (launch, placement) in enumerate(zip(launches, trace, strict=False)):
-        waits = " and ".join(limiter_words(cause, trace.device) for cause in limiters[number])
-        cells = _launch_cells(number, launch, launch_words(launch))
+    for index, (launch, placement) in enumerate(zip(launches, trace, strict=False)):
+        waits = " and ".join(limiter_words(cause, trace.device) for cause in limiters[index])
+        cells = _launch_cells(index, launch, launch_words(launch))
         rows.append((*cells, str(placement.placed), waits))
     return _launch_table(("placed", "waits because"), rows, len(trace), left=(4,))
 
 
-def _launch_cells(number: int, launch: Launch, words: str) -> tuple[str, ...]:
-    return str(number), launch.name or "", words
+def _launch_cells(index: int, launch: Launch, words: str) -> tuple[str, ...]:
+    return str(index), launch.name or "", words
 
 
 def _launch_table(
@@ -163,7 +163,7 @@ def _timed_text(trace: Trace) -> Lines:
     else:
         lines += ["", *visible_lines(trace.hang.text).splitlines()]
     if waits is not None:
-        lines += [waits.explanation(number) for number in shown if len(waits.of(number))]
+        lines += [waits.explanation(launch) for launch in shown if len(waits.of(launch))]
     return lines
 
 
@@ -172,11 +172,11 @@ def _transfers_table(trace: Trace) -> Table:
     assert trace.transfer_ns is not None
     times = trace.transfer_ns[:LAUNCHES_SHOWN].tolist()
     rows = [
-        (transfer_name(number, own), transfer_words(own), *map(_time_words, span))
-        for number, (own, span) in enumerate(zip(trace.sequence.transfers, times, strict=False))
+        (transfer_name(index, own), transfer_words(own), *map(_time_words, span))
+        for index, (own, span) in enumerate(zip(trace.sequence.transfers, times, strict=False))
     ]
-    left = len(trace.transfer_ns) - len(rows)
-    more = f"and {left:,} {transfer_kinds(trace.sequence.transfers)} more" if left else ""
+    hidden = len(trace.transfer_ns) - len(rows)
+    more = f"and {hidden:,} {transfer_kinds(trace.sequence.transfers)} more" if hidden else ""
     return table_of(("", "bytes", "start", "end"), rows, (0, 1), more)
 
 
@@ -187,11 +187,11 @@ def _with_transfers(trace: Trace) -> str:
     ran = blocks_that_ran(trace)
     begin = np.append(ran["start_ns"], trace.transfer_ns[:, 0]).min()
     end = np.append(ran["end_ns"], trace.transfer_ns[:, 1]).max()
-    whole = int(end - begin) / 1e9
-    if whole <= trace.makespan:
+    seconds = int(end - begin) / 1e9
+    if seconds <= trace.makespan:
         return ""
     return (
-        f" of the kernels; {seconds_words(whole)} with {transfer_kinds(trace.sequence.transfers)}"
+        f" of the kernels; {seconds_words(seconds)} with {transfer_kinds(trace.sequence.transfers)}"
     )
 
 
@@ -201,17 +201,17 @@ def unmeasured_words(trace: Trace) -> str:
         return ""
     took = (trace.transfer_ns[:, 1] - trace.transfer_ns[:, 0]).tolist()
     unknown = [
-        transfer_name(number, own)
-        for number, (own, ns) in enumerate(zip(trace.sequence.transfers, took, strict=True))
+        transfer_name(index, own)
+        for index, (own, ns) in enumerate(zip(trace.sequence.transfers, took, strict=True))
         if ns == 0 and isinstance(own, Copy | Memset) and own.duration is None
     ]
     if not unknown:
         return ""
-    who, more = ", ".join(unknown[:_UNKNOWN_SHOWN]), len(unknown) - _UNKNOWN_SHOWN
-    who += f" and {counted(more, 'other')}" if more > 0 else ""
+    names, more = ", ".join(unknown[:_UNKNOWN_SHOWN]), len(unknown) - _UNKNOWN_SHOWN
+    names += f" and {counted(more, 'other')}" if more > 0 else ""
     takes = "it takes" if len(unknown) == 1 else "they take"
     return (
-        f"no time was measured on this device for {who}: {takes} 0 ns, unless Copy(duration=) or "
+        f"no time was measured on this device for {names}: {takes} 0 ns, unless Copy(duration=) or "
         "Memset(duration=) gives one"
     )
 
@@ -224,15 +224,15 @@ def timed_table(trace: Trace, waits: Waits | None, shown: int = LAUNCHES_SHOWN) 
     return _launch_table(headings, rows, len(trace), left=())
 
 
-def _timed_row(trace: Trace, number: int, words: str, waits: Waits | None) -> tuple[str, ...]:
+def _timed_row(trace: Trace, index: int, words: str, waits: Waits | None) -> tuple[str, ...]:
     """Returns the table row of a launch of a timed trace."""
-    begin, end = map(_time_words, span_of(number, trace[number]))
+    begin, end = map(_time_words, span_of(index, trace[index]))
     waited, mostly = "", ""
-    if waits is not None and len(own := waits.of(number)):
-        waited = seconds_words(waited_ns(own) / 1e9)
-        (mostly, _), _ = shares_of(own)[0]
-    launch = trace.sequence.launches[number]
-    return *_launch_cells(number, launch, words), begin, end, waited, mostly
+    if waits is not None and len(launch_waits := waits.of(index)):
+        waited = seconds_words(waited_ns(launch_waits) / 1e9)
+        (mostly, _), _ = shares_of(launch_waits)[0]
+    launch = trace.sequence.launches[index]
+    return *_launch_cells(index, launch, words), begin, end, waited, mostly
 
 
 def _time_words(time_ns: int) -> str:
@@ -281,17 +281,17 @@ def _moments(trace: Trace, colours: list[str], ran: StructuredArray | None = Non
 def _levels(trace: Trace, colours: list[str]) -> Markup:
     """Returns the first launches that have blocks, SM by SM."""
     rows: list[Level] = []
-    for number, (launch, placement) in enumerate(zip(trace.sequence.launches, trace, strict=True)):
+    for index, (launch, placement) in enumerate(zip(trace.sequence.launches, trace, strict=True)):
         if len(rows) < _LEVELS_SHOWN and placement.placed:
             blocks = placement.occupancy(trace.device.sms)
-            name = f"launch {number}" + (f" {label(launch, _NAME)}" if launch.name else "")
-            rows.append(Level(f"launch {number}", name, colours[number], blocks))
+            name = f"launch {index}" + (f" {label(launch, _NAME)}" if launch.name else "")
+            rows.append(Level(f"launch {index}", name, colours[index], blocks))
     if not rows:
         return Markup()
-    left = sum(placement.placed > 0 for placement in trace) - len(rows)
+    hidden = sum(placement.placed > 0 for placement in trace) - len(rows)
     note = "The stronger the colour, the more blocks the SM has."
-    if left:
-        note += f" And {counted(left, 'launch', 'launches')} more."
+    if hidden:
+        note += f" And {counted(hidden, 'launch', 'launches')} more."
     heading = "Blocks of each launch on each SM, before the next event"
     return levels_html(rows, heading, note)
 
@@ -350,10 +350,10 @@ def _maps_of_one(
 
 def _sm_timeline(trace: Trace, ran: StructuredArray, names: Names) -> Markup:
     """Returns block by block; in bins where blocks side by side would be too thin to be seen."""
-    found, notes = without_idle(spans_by_sm(trace, ran=ran))
-    if not found.note and Frame(found, *_BY_SM).pitch < _LANE * int(found.lanes.max(initial=1)):
-        found, notes = without_idle(spans_by_sm(trace, most_spans=0, ran=ran))
-    return timeline_html(Frame(found, *_BY_SM), names, "blocks over time, by SM", notes=notes)
+    spans, notes = without_idle(spans_by_sm(trace, ran=ran))
+    if not spans.note and Frame(spans, *_BY_SM).pitch < _LANE * int(spans.lanes.max(initial=1)):
+        spans, notes = without_idle(spans_by_sm(trace, most_spans=0, ran=ran))
+    return timeline_html(Frame(spans, *_BY_SM), names, "blocks over time, by SM", notes=notes)
 
 
 def timeline_names(trace: Trace, colours: list[str], waits: Waits | None) -> Names:
@@ -362,29 +362,31 @@ def timeline_names(trace: Trace, colours: list[str], waits: Waits | None) -> Nam
 
     short = span_names(trace.sequence, _NAME)
 
-    def title(number: int) -> str:
+    def title(launch_index: int) -> str:
         """Returns words for a launch, for the tooltip of its span."""
-        if number >= len(launches):
-            return _transfer_title(trace, number - len(launches))
-        launch = launches[number]
-        begin, end = (seconds_words(time / 1e9) for time in span_of(number, trace[number]))
-        name = f": {short(number)}" if launch.name else ""
-        lines = [f"launch {number}{name}", words(number), f"ran from {begin} to {end}"]
-        if waits is not None and len(own := waits.of(number)):
-            (cause, _), _ = shares_of(own)[0]
-            waited = seconds_words(waited_ns(own) / 1e9)
+        if launch_index >= len(launches):
+            return _transfer_title(trace, launch_index - len(launches))
+        launch = launches[launch_index]
+        begin, end = (
+            seconds_words(time / 1e9) for time in span_of(launch_index, trace[launch_index])
+        )
+        name = f": {short(launch_index)}" if launch.name else ""
+        lines = [f"launch {launch_index}{name}", words(launch_index), f"ran from {begin} to {end}"]
+        if waits is not None and len(launch_waits := waits.of(launch_index)):
+            (cause, _), _ = shares_of(launch_waits)[0]
+            waited = seconds_words(waited_ns(launch_waits) / 1e9)
             lines.append(f"waited {waited}, mostly for {cause}")
         return "\n".join(lines)
 
     return Names(colours, short, title)
 
 
-def _transfer_title(trace: Trace, number: int) -> str:
+def _transfer_title(trace: Trace, index: int) -> str:
     """Returns words for a copy or memset, its bytes and its time."""
     assert trace.transfer_ns is not None
-    transfer = trace.sequence.transfers[number]
-    begin, end = (seconds_words(time / 1e9) for time in trace.transfer_ns[number].tolist())
-    name = transfer_name(number, transfer)
+    transfer = trace.sequence.transfers[index]
+    begin, end = (seconds_words(time / 1e9) for time in trace.transfer_ns[index].tolist())
+    name = transfer_name(index, transfer)
     return f"{name}\n{transfer_words(transfer)}\nran from {begin} to {end}"
 
 
@@ -395,13 +397,13 @@ def _stream_timeline(
     spans = spans_by_stream(trace, ran=ran)
     waiting, notes = None, []
     if waits is not None and trace.waits is not None and len(trace.waits):
-        number, first = np.unique(trace.waits["launch"], return_index=True)
-        if len(number) <= _WAITS_DRAWN and not spans.note:
+        launch, first = np.unique(trace.waits["launch"], return_index=True)
+        if len(launch) <= _WAITS_DRAWN and not spans.note:
             begin = np.minimum.reduceat(trace.waits["begin_ns"], first)
             end = np.maximum.reduceat(trace.waits["end_ns"], first)
             _, row = streams_of(trace.sequence, MOST_ROWS)
             begin = np.maximum(begin, spans.zero_ns)
-            waiting = Waiting(row[number], number.astype(np.int64), begin, np.maximum(end, begin))
+            waiting = Waiting(row[launch], launch.astype(np.int64), begin, np.maximum(end, begin))
             notes.append("A thin line below a launch: it waited, or part of its blocks did.")
     frame = Frame(spans, *BY_STREAM)
     return timeline_html(frame, names, "launches over time, by stream", waiting, notes)
@@ -412,11 +414,11 @@ def _waits_html(trace: Trace, waits: Waits, colours: list[str]) -> Markup:
     rows = trace.waits
     if rows is None or not len(rows):
         return note_html("No launch waited.")
-    number, first = np.unique(rows["launch"], return_index=True)
+    launch, first = np.unique(rows["launch"], return_index=True)
     waited = np.add.reduceat(rows["end_ns"] - rows["begin_ns"], first)
-    longest = number[np.argsort(-waited, kind="stable")[:_WAITS_SHOWN]].tolist()
+    longest = launch[np.argsort(-waited, kind="stable")[:_WAITS_SHOWN]].tolist()
     headings = ("launch", "name", "waited", "most of it", "because", "behind")
-    more = more_of(len(number), len(longest), "launch that waited", "launches that waited")
+    more = more_of(len(launch), len(longest), "launch that waited", "launches that waited")
     table = table_of(headings, [_wait_row(trace, waits, k) for k in longest], (1, 4, 5), more)
     marks = [colours[k] for k in longest]
     return Markup("\n").join(
@@ -432,19 +434,19 @@ def _waits_html(trace: Trace, waits: Waits, colours: list[str]) -> Markup:
 
 def _wait_row(trace: Trace, waits: Waits, launch: int) -> tuple[str, ...]:
     """Returns the table row of one wait."""
-    own = waits.of(launch)
-    (cause, behind), longest = shares_of(own)[0]
-    total = waited_ns(own)
+    launch_waits = waits.of(launch)
+    (cause, behind), longest = shares_of(launch_waits)[0]
+    total = waited_ns(launch_waits)
     launches = trace.sequence.launches
-    who = ""
+    waiter = ""
     if behind >= 0:
         name = launches[behind].name
-        who = f"launch {behind}" + (f" {cut(name, _SHORT)}" if name else "")
+        waiter = f"launch {behind}" + (f" {cut(name, _SHORT)}" if name else "")
     elif behind < -1:
-        who = transfer_name(-2 - behind, trace.sequence.transfers[-2 - behind])
+        waiter = transfer_name(-2 - behind, trace.sequence.transfers[-2 - behind])
     return (
         str(launch), launches[launch].name or "", seconds_words(total / 1e9),
-        f"{100 * longest / max(total, 1):.0f} %", limiter_words(cause, trace.device), who,
+        f"{100 * longest / max(total, 1):.0f} %", limiter_words(cause, trace.device), waiter,
     )  # fmt: skip
 
 
@@ -452,26 +454,26 @@ def trace_columns(trace: Trace) -> dict[str, Any]:
     """Returns columns: SM and times of each block, or what its launch waited for."""
     launches = trace.sequence.launches
     sizes = np.array([launch.blocks for launch in launches], np.int64)
-    launch, block = (numbers.astype(np.int32) for numbers in numbered_blocks(sizes))
+    launch, block = (blocks.astype(np.int32) for blocks in numbered_blocks(sizes))
     names = objects(launch.name for launch in launches)
     limiters = objects(placement.limiter for placement in trace)
-    found: dict[str, Any] = {"launch": launch, "name": names[launch], "block": block}
+    columns: dict[str, Any] = {"launch": launch, "name": names[launch], "block": block}
     if has_times(trace):
         rows = trace.timeline
         if trace.others:
-            found["gpu"] = np.array(trace.sequence.launch_gpus, np.int32)[launch]
-        found |= {key: rows[key].copy() for key in ("sm", "start_ns", "end_ns")}
-        found["limiter"] = limiters[launch]
+            columns["gpu"] = np.array(trace.sequence.launch_gpus, np.int32)[launch]
+        columns |= {key: rows[key].copy() for key in ("sm", "start_ns", "end_ns")}
+        columns["limiter"] = limiters[launch]
     else:
-        found["smid"] = _joined([placement.smid for placement in trace])
+        columns["smid"] = _joined([placement.smid for placement in trace])
         final = [p.final_smid for p in trace if p.final_smid is not None]
         if len(final) == len(trace):
-            found["final_smid"] = _joined(final)
-        found["limiter"] = np.where(found["smid"] < 0, limiters[launch], objects([None]))
+            columns["final_smid"] = _joined(final)
+        columns["limiter"] = np.where(columns["smid"] < 0, limiters[launch], objects([None]))
     queues = [placement.hardware_queue for placement in trace]
     if queues and None not in queues:
-        found["hardware_queue"] = np.array(queues, np.int32)[launch]
-    return found
+        columns["hardware_queue"] = np.array(queues, np.int32)[launch]
+    return columns
 
 
 def _joined(smids: list[Int32Array]) -> Int32Array:
@@ -480,16 +482,16 @@ def _joined(smids: list[Int32Array]) -> Int32Array:
 
 def trace_data(trace: Trace) -> dict[str, Any]:
     """Returns JSON data: where and when blocks of each launch ran, and what launches waited for."""
-    where, limiters = "smid final_smid start_ns end_ns warp_slots", trace.limiters
+    placement_fields, limiters = "smid final_smid start_ns end_ns warp_slots", trace.limiters
     launches = [
         {
-            "launch": number,
+            "launch": index,
             **fields(launch, "name blocks"),
             **fields(placement, "placed limiter"),
-            "limiters": list(limiters[number]),
-            **fields(placement, f"hardware_queue {where}"),
+            "limiters": list(limiters[index]),
+            **fields(placement, f"hardware_queue {placement_fields}"),
         }
-        for number, (launch, placement) in enumerate(
+        for index, (launch, placement) in enumerate(
             zip(trace.sequence.launches, trace, strict=True)
         )
     ]

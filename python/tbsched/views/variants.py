@@ -42,11 +42,11 @@ def variants_table(variants: Variants) -> Table:
         VARIANTS,
         [
             (
-                each.name, str(each.registers),
-                _NONE if each.resident is None else str(each.resident),
-                each.order or _NONE, f"{each.moved:,}",
+                variant.name, str(variant.registers),
+                _NONE if variant.resident is None else str(variant.resident),
+                variant.order or _NONE, f"{variant.moved:,}",
             )
-            for each in variants
+            for variant in variants
         ],
         left=(0, 3),
     )  # fmt: skip
@@ -101,7 +101,10 @@ def search_html(search: Search) -> str:
 
 def variants_data(variants: Variants) -> dict[str, Any]:
     """The kernel, and an object for each variant."""
-    return {"kernel": variants.kernel, "variants": [fields(each, _VARIANT) for each in variants]}
+    return {
+        "kernel": variants.kernel,
+        "variants": [fields(variant, _VARIANT) for variant in variants],
+    }
 
 
 def search_data(search: Search) -> dict[str, Any]:

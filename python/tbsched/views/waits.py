@@ -181,22 +181,28 @@ class Waits:
         waits = self.of(launch)
         ran = self._ran(launch)
         whose = numbered(trace.sequence, launch).replace("l", "L", 1)
-        held = self._held_call(self._event_of[launch])
-        ran = f"{held} {ran}" if held else ran
+        held_up = self._held_call(self._event_of[launch])
+        ran = f"{held_up} {ran}" if held_up else ran
         if not len(waits):
-            there = " on the GPU" if held else ""
-            return f"{whose} did not wait{there}. {ran}"
+            where_or_rows = " on the GPU" if held_up else ""
+            return f"{whose} did not wait{where_or_rows}. {ran}"
         shares = shares_of(waits)
         parts = []
         for (cause, behind), waited in shares[:_PARTS_SHOWN]:
-            who = behind_words(trace.sequence, behind)
+            blocker = behind_words(trace.sequence, behind)
             if cause in _OF_AN_SM:
-                there = waits[waits["cause"] == cause]
-                beside = self._running.during(there["begin_ns"].min(), there["end_ns"].max())
-                beside = [other for other in beside if self._gpus[other] == self._gpus[launch]]
-                who = self._names(beside, launch) or "blocks that were leaving"
+                where_or_rows = waits[waits["cause"] == cause]
+                running = self._running.during(
+                    where_or_rows["begin_ns"].min(), where_or_rows["end_ns"].max()
+                )
+                running = [
+                    other_launch
+                    for other_launch in running
+                    if self._gpus[other_launch] == self._gpus[launch]
+                ]
+                blocker = self._names(running, launch) or "blocks that were leaving"
             words = CAUSE_WORDS[self.specific_cause(cause, launch, behind)].format(
-                who=who, queue=trace[launch].hardware_queue, unit=configured_unit(trace.device)
+                who=blocker, queue=trace[launch].hardware_queue, unit=configured_unit(trace.device)
             )
             also = self._at_once(launch, cause, waits)
             parts.append(f"{seconds_words(waited / 1e9)} {words}{also}")
@@ -213,11 +219,11 @@ class Waits:
         if end_ns != NEVER_NS:
             return f"Its blocks ran from {begin} to {end}."
         hang = self._trace.hang
-        stranded = [] if hang is None else [own for own in hang.stranded if own.launch == launch]
+        stranded = [] if hang is None else [item for item in hang.stranded if item.launch == launch]
         never = [
-            f"{counted(own.blocks, 'block')} never start{'s' if own.blocks == 1 else ''}: "
-            f"{LIMITER_WORDS.get(own.cause, own.cause)}."
-            for own in stranded
+            f"{counted(item.blocks, 'block')} never start{'s' if item.blocks == 1 else ''}: "
+            f"{LIMITER_WORDS.get(item.cause, item.cause)}."
+            for item in stranded
         ]
         if begin_ns != NEVER_NS:
             never.insert(0, f"Its blocks start at {begin}, and wait for ever for those they meet.")
@@ -227,109 +233,122 @@ class Waits:
         """Returns words for other limiters when the longest wait for a resource began."""
         if self._trace.wait_limiters is None or cause not in OF_SMS:
             return ""
-        (own,) = (waits["cause"] == cause).nonzero()
-        longest = own[(waits["end_ns"] - waits["begin_ns"])[own].argmax()]
+        (rows,) = (waits["cause"] == cause).nonzero()
+        longest = rows[(waits["end_ns"] - waits["begin_ns"])[rows].argmax()]
         first = self._launch.searchsorted(launch)
-        others = self._trace.wait_limiters(int(first + longest))[1:]
-        return f", and for {' and '.join(map(_RESOURCES.__getitem__, others))}" if others else ""
+        other_limiters = self._trace.wait_limiters(int(first + longest))[1:]
+        return (
+            f", and for {' and '.join(map(_RESOURCES.__getitem__, other_limiters))}"
+            if other_limiters
+            else ""
+        )
 
-    def _held_call(self, number: int) -> str:
+    def _held_call(self, event: int) -> str:
         """What held up the host thread before or in the call of an event; empty: nothing did."""
-        own = self._blocked[number]
-        return f"Its call{own}." if own else self._before[number]
+        held_up = self._blocked[event]
+        return f"Its call{held_up}." if held_up else self._before[event]
 
     @functools.cached_property
     def _blocked(self) -> list[str]:
         """Returns for each event what held up its call, in words."""
-        return [self._blocked_call(number) for number in range(len(self._trace.sequence))]
+        return [self._blocked_call(index) for index in range(len(self._trace.sequence))]
 
     @functools.cached_property
     def _before(self) -> list[str]:
         """Returns for each event the call that its host thread was in before, in words."""
-        found: list[str] = []
+        calls_before: list[str] = []
         last: dict[int, str] = {}  # by host thread
-        for number, event in enumerate(self._trace.sequence):
-            thread, blocked = _thread(event), self._blocked[number]
-            found.append(last.get(thread, ""))
-            call = f"Before the call, its host thread was in {self._calls[number]} (event {number})"
+        for event_index, event in enumerate(self._trace.sequence):
+            thread, blocked = _thread(event), self._blocked[event_index]
+            calls_before.append(last.get(thread, ""))
+            call = (
+                f"Before the call, its host thread was in {self._calls[event_index]} "
+                f"(event {event_index})"
+            )
             if waits_for_gpu(event):
-                last[thread] = f"{call}{_until(self._times, number)}."
+                last[thread] = f"{call}{_until(self._times, event_index)}."
             elif blocked:
                 last[thread] = f"{call}, which{blocked}."
-        return found
+        return calls_before
 
     @functools.cached_property
     def _times(self) -> tuple[tuple[float, float], ...] | None:
         return self._trace.call_times
 
-    def _blocked_call(self, number: int) -> str:
+    def _blocked_call(self, event_index: int) -> str:
         """Returns what held up the call of an event that launches, in words; empty: nothing did."""
         sequence, times = self._trace.sequence, self._times
-        if not sequence[number].launches:
+        if not sequence[event_index].launches:
             return ""
-        lasted = "" if times is None else f",{_until(times, number)},"
+        lasted = "" if times is None else f",{_until(times, event_index)},"
         for copy in self._blocking_copies:
-            if _thread(sequence[copy]) != _thread(sequence[number]) and self._holds(copy, number):
+            if _thread(sequence[copy]) != _thread(sequence[event_index]) and self._holds(
+                copy, event_index
+            ):
                 return (
                     f"{lasted} was held up by {self._calls[copy]} (event {copy}) of host thread "
                     f"{_thread(sequence[copy])}, which blocks in the legacy stream"
                 )
-        launch = sequence[number]
-        if times is None or not isinstance(launch, Launch) or not self._grows(number):
+        launch = sequence[event_index]
+        if times is None or not isinstance(launch, Launch) or not self._grows(event_index):
             return ""
-        if math.isinf(times[number][1]):
+        if math.isinf(times[event_index][1]):
             return ""
-        began_ns, returned_ns = (round(time * 1e9) for time in times[number])
+        began_ns, returned_ns = (round(time * 1e9) for time in times[event_index])
         during = self._running.during(began_ns, returned_ns)
         if not during or any(span_of(k, self._trace[k])[1] > returned_ns for k in during):
             return ""
         return f"{lasted} waited for {self._names(during, -1)} to set up more local memory"
 
-    def _holds(self, copy: int, number: int) -> bool:
+    def _holds(self, copy: int, event_index: int) -> bool:
         """Returns whether a launch call of another thread waited until the copy was over."""
         times = self._times
         if times is not None:
-            return times[number][0] < times[copy][1] <= times[number][1]
-        sequence, thread = self._trace.sequence, _thread(self._trace.sequence[number])
-        own = [k for k in range(number) if _thread(sequence[k]) == thread]
-        later = copy > number or any(sequence[k].launches for k in own if k > copy)
-        if later or any(waits_for_gpu(sequence[k]) for k in own) or self._trace.transfer_ns is None:
+            return times[event_index][0] < times[copy][1] <= times[event_index][1]
+        sequence, thread = self._trace.sequence, _thread(self._trace.sequence[event_index])
+        calls_of_thread = [k for k in range(event_index) if _thread(sequence[k]) == thread]
+        later = copy > event_index or any(sequence[k].launches for k in calls_of_thread if k > copy)
+        if (
+            later
+            or any(waits_for_gpu(sequence[k]) for k in calls_of_thread)
+            or self._trace.transfer_ns is None
+        ):
             return False
-        launch = self._first_launch[number]
+        launch = self._first_launch[event_index]
         end_ns = self._trace.transfer_ns[self._transfer_of[copy]][1]
         return bool(end_ns <= span_of(launch, self._trace[launch])[0])
 
-    def _grows(self, number: int) -> bool:
+    def _grows(self, event_index: int) -> bool:
         """Returns whether a launch needs more local memory than those before it."""
-        launch = self._first_launch[number]
-        own = self._trace.sequence.launches[launch].local_memory
-        return own > (self._local_memory[launch - 1] if launch else 0)
+        launch = self._first_launch[event_index]
+        memory = self._trace.sequence.launches[launch].local_memory
+        return memory > (self._local_memory[launch - 1] if launch else 0)
 
     @functools.cached_property
     def _local_memory(self) -> list[int]:
         """The most bytes per thread that a launch up to each one needs."""
-        own = (launch.local_memory for launch in self._trace.sequence.launches)
-        return list(itertools.accumulate(own, max))
+        sizes = (launch.local_memory for launch in self._trace.sequence.launches)
+        return list(itertools.accumulate(sizes, max))
 
     @functools.cached_property
     def _blocking_copies(self) -> list[int]:
         """Returns events that are copies which block in the legacy stream."""
         return [
-            number
-            for number, event in enumerate(self._trace.sequence)
+            index
+            for index, event in enumerate(self._trace.sequence)
             if isinstance(event, Copy) and event.stream == LEGACY_STREAM and waits_for_gpu(event)
         ]
 
     @functools.cached_property
     def _transfer_of(self) -> dict[int, int]:
         """Returns the number of each copy, memset and host function in a stream, by event."""
-        before, found = 0, {}
-        for number, event in enumerate(self._trace.sequence):
+        before, transfer_by_event = 0, {}
+        for index, event in enumerate(self._trace.sequence):
             if isinstance(event, Transfer):
-                found[number] = before
+                transfer_by_event[index] = before
             before += len(event.graph.transfers if isinstance(event, GraphLaunch) else ())
-            before += number in found
-        return found
+            before += index in transfer_by_event
+        return transfer_by_event
 
     @functools.cached_property
     def _gpu_of(self) -> tuple[int, ...]:
@@ -338,12 +357,14 @@ class Waits:
     @functools.cached_property
     def _event_of(self) -> list[int]:
         """The event of each launch."""
-        return [number for number, event in enumerate(self._trace.sequence) for _ in event.launches]
+        return [index for index, event in enumerate(self._trace.sequence) for _ in event.launches]
 
     @functools.cached_property
     def _first_launch(self) -> dict[int, int]:
         """The first launch of each event that launches."""
-        return {number: launch for launch, number in reversed([*enumerate(self._event_of)])}
+        return {
+            event_index: launch for launch, event_index in reversed([*enumerate(self._event_of)])
+        }
 
     @functools.cached_property
     def _calls(self) -> list[str]:
@@ -352,22 +373,22 @@ class Waits:
     def specific_cause(self, cause: str, launch: int, behind: int) -> str:
         """Returns the cause, or a more specific key of CAUSE_WORDS that the trace shows."""
         waits = self.of(launch)
-        own = waits[(waits["cause"] == cause) & (waits["behind"] == behind)]
-        if behind == -1 or not len(own):
+        rows = waits[(waits["cause"] == cause) & (waits["behind"] == behind)]
+        if behind == -1 or not len(rows):
             return _DECIDING if cause == "node" else cause
         end = 0 if behind < 0 else span_of(behind, self._trace[behind])[1]
-        if cause == "event" and own["end_ns"].max() < end:
+        if cause == "event" and rows["end_ns"].max() < end:
             return _COMPLETION
         if behind in self._nodes:
             if cause == "node" and self._nodes[behind].graph != self._nodes[launch].graph:
                 return _AGAIN
             if cause == "stream" and self._graph_of(behind) == self._graph_of(launch):
                 return _ITSELF
-            if cause == "priority" and own["begin_ns"].min() >= end:
+            if cause == "priority" and rows["begin_ns"].min() >= end:
                 return _RELAY
         if behind < 0 or cause not in ("queue", "priority"):
             return cause
-        if self._waits_for_memory(behind, own):
+        if self._waits_for_memory(behind, rows):
             return _GROWING
         if self._trace.sequence.launches[behind].cooperative:
             return _WHOLE
@@ -375,19 +396,21 @@ class Waits:
 
     def _waits_for_memory(self, launch: int, during: StructuredArray) -> bool:
         """Returns whether a launch waits for local memory in some of these waits."""
-        own = self.of(launch)
-        own = own[own["cause"] == "local_memory"]
+        rows = self.of(launch)
+        rows = rows[rows["cause"] == "local_memory"]
         begin, end = (np.atleast_2d(during[name]).T for name in ("begin_ns", "end_ns"))
-        return bool(((own["begin_ns"] < end) & (own["end_ns"] > begin)).any())
+        return bool(((rows["begin_ns"] < end) & (rows["end_ns"] > begin)).any())
 
     def _is_most_urgent(self, launch: int) -> bool:
         """Returns whether no priority would be more urgent than that of a launch."""
-        own = self._trace.sequence.launches[launch]
-        if own.cooperative:
+        spec_of_launch = self._trace.sequence.launches[launch]
+        if spec_of_launch.cooperative:
             return True
         device = self._trace.devices[self._gpu_of[launch]]
         spec = device_titled(device.name, device.sms)
-        return own.priority <= (_MOST_URGENT if spec is None else 1 - spec.priority_levels)
+        return spec_of_launch.priority <= (
+            _MOST_URGENT if spec is None else 1 - spec.priority_levels
+        )
 
     def _graph_of(self, launch: int) -> Graph | None:
         node = self._nodes.get(launch)
@@ -401,23 +424,23 @@ class Waits:
     def _running(self) -> Running:
         return Running(self._trace.timeline)
 
-    def _names(self, launches: list[int], own: int) -> str:
+    def _names(self, launches: list[int], own_launch: int) -> str:
         """Returns words that name several launches."""
-        some = launches[:_BESIDE_SHOWN]
+        named = launches[:_BESIDE_SHOWN]
         names = [
-            "its own blocks" if number == own else numbered(self._trace.sequence, number)
-            for number in some
+            "its own blocks" if launch == own_launch else numbered(self._trace.sequence, launch)
+            for launch in named
         ]
-        left = len(launches) - len(some)
-        more = [f"{counted(left, 'launch', 'launches')} more"] if left else []
+        hidden = len(launches) - len(named)
+        more = [f"{counted(hidden, 'launch', 'launches')} more"] if hidden else []
         return " and ".join(filter(None, (", ".join(names), *more)))
 
 
-def _until(times: tuple[tuple[float, float], ...] | None, number: int) -> str:
+def _until(times: tuple[tuple[float, float], ...] | None, event_index: int) -> str:
     """Returns until when a call lasted, in words; empty: unknown."""
     if times is None:
         return ""
-    returned = times[number][1]
+    returned = times[event_index][1]
     return " for ever" if math.isinf(returned) else f" until {seconds_words(returned)}"
 
 

@@ -48,9 +48,9 @@ def changes_table(what_if: WhatIf) -> Table:
 
 def _saved(what_if: WhatIf, row: Change) -> tuple[str, str]:
     """Returns the time that a change saves, and its percentage; negative: it takes longer."""
-    saved, whole = what_if.given.makespan - row.makespan, what_if.given.makespan
+    saved, total = what_if.given.makespan - row.makespan, what_if.given.makespan
     sign = "-" if saved < 0 else ""
-    share = percent_words(round(1e9 * abs(saved)), round(1e9 * whole)) if whole else "0.00"
+    share = percent_words(round(1e9 * abs(saved)), round(1e9 * total)) if total else "0.00"
     return f"{sign}{seconds_words(abs(saved))}", f"{sign}{share}"
 
 
@@ -59,9 +59,9 @@ def _saved_words(what_if: WhatIf, row: Change) -> str:
     return f"{saved} ({share} %)"
 
 
-def speedup(given: Change, row: Change) -> float:
+def speedup(change: Change, row: Change) -> float:
     """How many times as fast a change makes the program."""
-    return given.makespan / row.makespan if row.makespan else 1.0
+    return change.makespan / row.makespan if row.makespan else 1.0
 
 
 def what_if_html(what_if: WhatIf) -> str:
@@ -90,8 +90,8 @@ def what_if_columns(what_if: WhatIf) -> dict[str, Any]:
 
 def what_if_data(what_if: WhatIf) -> dict[str, Any]:
     """Returns JSON data: the program as it is, and each change."""
-    given, *changes = (
+    program_fields, *changes = (
         fields(row, "change=what makespan events=sequence")
         for row in (what_if.given, *what_if.changes)
     )
-    return {"given": given, "changes": changes}
+    return {"given": program_fields, "changes": changes}

@@ -73,9 +73,9 @@ def configured_unit(device: DeviceInfo) -> str:
     return str(device.details.get("configuration_per", "SM"))
 
 
-def more_of(count: int, shown: int, one: str, many: str | None = None) -> str:
+def more_of(count: int, shown: int, singular: str, plural: str | None = None) -> str:
     """``and 12 launches more``; nothing if all are shown."""
-    return f"and {counted(count - shown, one, many)} more" if count > shown else ""
+    return f"and {counted(count - shown, singular, plural)} more" if count > shown else ""
 
 
 def size_of(launches: Sequence[Launch]) -> str:
@@ -161,9 +161,9 @@ def value_words(event: WriteValue | WaitValue) -> str:
     return f"{event.name!r} {sign} {event.value}"
 
 
-def transfer_name(number: int, transfer: Numbered) -> str:
+def transfer_name(index: int, transfer: Numbered) -> str:
     """What is no launch by its number among those of its sequence: ``copy 0``."""
-    return f"{transfer_key(transfer).replace('_', ' ')} {number}"
+    return f"{transfer_key(transfer).replace('_', ' ')} {index}"
 
 
 def transfer_kinds(transfers: Sequence[Numbered]) -> str:
@@ -203,16 +203,16 @@ def stream_words(stream: Stream, non_blocking: bool = False) -> str:
 def sms_words(sms: Sequence[int]) -> str:
     """Returns SMs, ascending, those in a row together: ``0-1, 16-19``."""
     words, first = [], 0
-    for place, sm in enumerate(sms):
-        if place + 1 == len(sms) or sms[place + 1] != sm + 1:
-            words.append(f"{sms[first]}-{sm}" if first < place else f"{sm}")
-            first = place + 1
+    for index, sm in enumerate(sms):
+        if index + 1 == len(sms) or sms[index + 1] != sm + 1:
+            words.append(f"{sms[first]}-{sm}" if first < index else f"{sm}")
+            first = index + 1
     return ", ".join(words)
 
 
-def few_words(sms: Sequence[int], most: int = 4) -> str:
+def few_words(sms: Sequence[int], max_count: int = 4) -> str:
     """The first SMs of some: ``0, 2, 4, 6, ...``."""
-    return ", ".join(map(str, sms[:most])) + (", ..." if len(sms) > most else "")
+    return ", ".join(map(str, sms[:max_count])) + (", ..." if len(sms) > max_count else "")
 
 
 def duration_words(duration: float | tuple[float, ...] | Drawn) -> str:
@@ -239,11 +239,11 @@ def size_words(size: int) -> str:
     return f"{size // 1024} KB" if size and size % 1024 == 0 else f"{size} B"
 
 
-def percent_words(part: int, whole: int) -> str:
+def percent_words(part: int, total: int) -> str:
     """A share in per cent, cut and not rounded: a miss must show."""
-    return f"{int(10_000 * part / whole) / 100:.2f}" if whole else "-"
+    return f"{int(10_000 * part / total) / 100:.2f}" if total else "-"
 
 
-def is_worth_it(saved: float, whole: float) -> bool:
+def is_worth_it(saved: float, total: float) -> bool:
     """Whether a change saves enough of a program's time."""
-    return saved > 0 and saved >= WORTH * whole
+    return saved > 0 and saved >= WORTH * total

@@ -293,8 +293,9 @@ class Graph(Shown):
             if isinstance(part, Graph):
                 return part._with(new_nodes)
             if isinstance(part, Conditional):
-                runs = [run._with(new_nodes) for run in part.runs]
-                return Conditional(runs) if part.times else part
+                if not part.times:
+                    return part
+                return Conditional([run._with(new_nodes) for run in part.runs])
             if isinstance(part, Memory):
                 return part
             new_node = next(new_nodes, None)

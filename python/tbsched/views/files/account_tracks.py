@@ -25,9 +25,9 @@ def write_account(explanation: Explanation, file: BinaryIO) -> None:
     flows = _flows(explanation, writer)
     words = [cause_word(cause) for cause, _ in account.labels]
     by = [text for _, text in account.labels]
-    for place, gpu in enumerate(account.gpus):
+    for index, gpu in enumerate(account.gpus):
         process = writer.track(None, gpu_word(gpu, activity.ranks), _FLOWS_OF_COLLECTIVES)
-        parts = account.parts.some(account.parts.first == place)
+        parts = account.parts.some(account.parts.first == index)
         begin, end = parts.begin - account.begin_ns, parts.end - account.begin_ns
         row = np.zeros(len(begin), np.int64)
         track = writer.in_rows(process, ["where the time went"], row, begin, end)
@@ -65,26 +65,28 @@ def _streams(
     track = writer.in_rows(group, titles, row.ravel().astype(np.int64), begin, end)
     name = writer.names.numbers(activity.names[k] for k in work["name"][rows].tolist())
     begins, ends = (flow[rows] for flow in flows)
-    for own, given in (
+    for is_chosen, flow_fields in (
         (begins >= 0, {"flow": begins}),
         (ends >= 0, {"flow_end": ends}),
         ((begins < 0) & (ends < 0), {}),
     ):
-        chosen = {key: value[own] for key, value in given.items()}
-        writer.slice(begin[own], end[own], track[own], name=name[own], **chosen)
+        chosen = {key: value[is_chosen] for key, value in flow_fields.items()}
+        writer.slice(
+            begin[is_chosen], end[is_chosen], track[is_chosen], name=name[is_chosen], **chosen
+        )
 
 
 def _flows(explanation: Explanation, writer: TrackWriter) -> tuple[Int64Array, Int64Array]:
     """Returns for each row of work the flows that begin and end there, or -1."""
-    work, met = explanation.accounted.activity.work, explanation.accounted.met
+    work, matches = explanation.accounted.activity.work, explanation.accounted.met
     begins, ends = np.full((2, len(work)), -1, np.int64)
-    if met is None:
+    if matches is None:
         return begins, ends
-    numbers = np.unique(met.found.of[met.peer >= 0])
-    first, edges = writer.flows(len(numbers)), met.found.edges
-    for place, number in enumerate(numbers.tolist()):
-        own = np.arange(*edges[number : number + 2])
-        longest, late = own[np.argmin(met.begin[own])], own[np.argmax(met.begin[own])]
-        begins[met.found.row[longest]] = first + place
-        ends[met.found.row[late]] = first + place
+    collectives = np.unique(matches.found.of[matches.peer >= 0])
+    first, edges = writer.flows(len(collectives)), matches.found.edges
+    for index, collective in enumerate(collectives.tolist()):
+        rows = np.arange(*edges[collective : collective + 2])
+        longest, late = rows[np.argmin(matches.begin[rows])], rows[np.argmax(matches.begin[rows])]
+        begins[matches.found.row[longest]] = first + index
+        ends[matches.found.row[late]] = first + index
     return begins, ends

@@ -55,27 +55,27 @@ def copies(make: Callable[..., TracePacket], columns: Mapping[str, Int64Array]) 
     high |= dict.fromkeys(fixed, 2 * _ONES)
     template = _serialized(make, low)
     count = len(next(iter(columns.values())))
-    found = np.tile(template, (count, 1))
+    packets = np.tile(template, (count, 1))
     for name, column in columns.items():
-        places = np.flatnonzero(template != _serialized(make, {**low, name: high[name]}))
+        byte_positions = np.flatnonzero(template != _serialized(make, {**low, name: high[name]}))
         if name in fixed:
-            found[:, places] = column.astype("<u8").view(np.uint8).reshape(count, 8)
+            packets[:, byte_positions] = column.astype("<u8").view(np.uint8).reshape(count, 8)
             continue
-        for number, place in enumerate(places.tolist()):
-            more = 0x80 if number < len(places) - 1 else 0
-            found[:, place] = (column >> 7 * number) & 0x7F | more
-    return found
+        for index, byte_position in enumerate(byte_positions.tolist()):
+            more = 0x80 if index < len(byte_positions) - 1 else 0
+            packets[:, byte_position] = (column >> 7 * index) & 0x7F | more
+    return packets
 
 
 def _serialized(make: Callable[..., TracePacket], values: dict[str, Any]) -> Bytes:
     return np.frombuffer(Trace(packet=[make(**values)]).SerializeToString(), np.uint8)
 
 
-def _varint_bytes(number: int) -> int:
-    return max(1, -(-number.bit_length() // 7))
+def _varint_bytes(value: int) -> int:
+    return max(1, -(-value.bit_length() // 7))
 
 
 def _is_fixed(make: Callable[..., TracePacket], low: dict[str, int], name: str) -> bool:
     """Whether the field takes as many bytes whatever it holds."""
-    one, many = ({**low, name: value} for value in (1, 2**62))
-    return len(_serialized(make, one)) == len(_serialized(make, many))
+    short_value, long_value = ({**low, name: value} for value in (1, 2**62))
+    return len(_serialized(make, short_value)) == len(_serialized(make, long_value))

@@ -78,10 +78,12 @@ def to_perfetto(trace: Shown, path: str | os.PathLike[str]) -> None:
         )
     except ImportError as error:
         raise missing("Perfetto traces", "perfetto", "perfetto") from error
-    place = storage.as_path(path)
-    if place.suffix.lower() in _OTHERS:
-        raise ValueError(f"to_perfetto: path: {place}: a trace for Perfetto ends with .pftrace")
-    with storage.replacing(place) as file:
+    output_path = storage.as_path(path)
+    if output_path.suffix.lower() in _OTHERS:
+        raise ValueError(
+            f"to_perfetto: path: {output_path}: a trace for Perfetto ends with .pftrace"
+        )
+    with storage.replacing(output_path) as file:
         match trace:
             case Explanation():
                 write_explanation(trace, file)

@@ -158,8 +158,8 @@ def timed_slices(trace: Trace, zero_ns: int | None = None) -> Slices:
     begin_ns, end_ns = begin_ns - zero, end_ns - zero
     waits = replace(waits, begin_ns=waits.begin_ns - zero, end_ns=waits.end_ns - zero)
     end_ns = np.maximum(end_ns, begin_ns + 1)  # to Perfetto an end comes behind its beginning
-    own, first_ns, last_ns = launch_spans(rows)
-    runs = Runs(own, first_ns - zero, np.maximum(last_ns, first_ns + 1) - zero)
+    spans, first_ns, last_ns = launch_spans(rows)
+    runs = Runs(spans, first_ns - zero, np.maximum(last_ns, first_ns + 1) - zero)
     issue_ns = np.full(len(trace), -1)
     issue_ns[runs.launch] = runs.begin_ns
     waited, first = np.unique(waits.launch, return_index=True)
@@ -212,44 +212,44 @@ def _alone_in_stream(trace: Trace, runs: Runs, waits: Waits) -> Waits:
     ended = np.zeros(len(trace), np.int64)
     ended[runs.launch] = runs.end_ns
     free_ns = np.zeros(len(trace), np.int64)
-    free_of: dict[Stream, int] = {}
+    free_by_stream: dict[Stream, int] = {}
     first = 0
     for event in trace.sequence:
-        own = slice(first, first := first + len(event.launches))
+        of_event = slice(first, first := first + len(event.launches))
         if isinstance(event, Launch | GraphLaunch) and event.stream is not None:
-            free_ns[own] = free = free_of.get(event.stream, 0)
-            free_of[event.stream] = int(ended[own].max(initial=free))
+            free_ns[of_event] = free = free_by_stream.get(event.stream, 0)
+            free_by_stream[event.stream] = int(ended[of_event].max(initial=free))
     free_ns = np.where(waits.cause == "stream", free_ns[waits.launch], 0)
-    seen = replace(waits, begin_ns=np.maximum(waits.begin_ns, free_ns))
-    return seen.chosen(seen.begin_ns < seen.end_ns)
+    shortened = replace(waits, begin_ns=np.maximum(waits.begin_ns, free_ns))
+    return shortened.chosen(shortened.begin_ns < shortened.end_ns)
 
 
 def held_slices(trace: Trace) -> Slices:
     """Returns which blocks were resident from which event to which."""
-    came, left = launched_and_released(trace.sequence)
-    stays = np.where(left >= 0, left, len(trace.sequence))
+    issued_at, released_at = launched_and_released(trace.sequence)
+    stays = np.where(released_at >= 0, released_at, len(trace.sequence))
     blocks = _blocks(trace)
     at_once = blocks["smid"] >= 0
-    event = np.where(at_once, came[blocks["launch"]], -1)
+    event = np.where(at_once, issued_at[blocks["launch"]], -1)
     sm = np.where(at_once, blocks["smid"], blocks["final_smid"])
     if trace.replay is not None:
         _find_later(trace, blocks["launch"], sm, at_once, event)
-    there = event >= 0
+    has_come = event >= 0
     launch, block, sm, begin = (
-        blocks["launch"][there],
-        blocks["block"][there],
-        sm[there],
-        event[there],
+        blocks["launch"][has_come],
+        blocks["block"][has_come],
+        sm[has_come],
+        event[has_come],
     )
-    own = np.unique(launch)
+    launches = np.unique(launch)
     return Slices(
         blocks=together(launch, block, sm, begin * _EVENT_NS, stays[launch] * _EVENT_NS),
-        runs=Runs(own, came[own] * _EVENT_NS, stays[own] * _EVENT_NS),
-        waits=_waits(trace, came, stays, launch, begin),
-        transfers=Runs(own[:0], own[:0], own[:0]),
-        calls=Runs(own[:0], own[:0], own[:0]),
-        issue_ns=came * _EVENT_NS,
-        release_ns=np.where(left >= 0, left * _EVENT_NS, -1),
+        runs=Runs(launches, issued_at[launches] * _EVENT_NS, stays[launches] * _EVENT_NS),
+        waits=_waits(trace, issued_at, stays, launch, begin),
+        transfers=Runs(launches[:0], launches[:0], launches[:0]),
+        calls=Runs(launches[:0], launches[:0], launches[:0]),
+        issue_ns=issued_at * _EVENT_NS,
+        release_ns=np.where(released_at >= 0, released_at * _EVENT_NS, -1),
     )
 
 
@@ -275,48 +275,56 @@ def _find_later(
     They come at releases, and a prediction knows what each SM holds after one. Of blocks of one
     launch on one SM those with the lowest numbers come first.
     """
-    place = launch * trace.device.sms + sm
+    cell = launch * trace.device.sms + sm
     late = np.flatnonzero(~at_once & (sm >= 0))
-    late = late[np.argsort(place[late], kind="stable")]
-    places, first, key = np.unique(place[late], return_index=True, return_inverse=True)
+    late = late[np.argsort(cell[late], kind="stable")]
+    cells, first, key = np.unique(cell[late], return_index=True, return_inverse=True)
     rank = np.arange(len(late)) - first[key]
-    there = _counted(places, place[at_once], np.ones(np.count_nonzero(at_once), np.int64))
-    taken = np.zeros_like(there)
-    releases = [n for n, each in enumerate(trace.sequence) if isinstance(each, Release)]
-    for number in releases[:_MOST_REPLAYED]:
+    held_at_once = _counted(cells, cell[at_once], np.ones(np.count_nonzero(at_once), np.int64))
+    arrived = np.zeros_like(held_at_once)
+    releases = [n for n, item in enumerate(trace.sequence) if isinstance(item, Release)]
+    for release in releases[:_MOST_REPLAYED]:
         waits = event[late] < 0
         if not waits.any():
             break
-        rows = trace.residents(number + 1).rows
-        held = rows["launch"].astype(np.int64) * trace.device.sms + rows["sm"]
-        taken = np.maximum(taken, _counted(places, held, rows["blocks"]) - there)
-        event[late[waits & (rank < taken[key])]] = number
+        rows = trace.residents(release + 1).rows
+        resident_cell = rows["launch"].astype(np.int64) * trace.device.sms + rows["sm"]
+        arrived = np.maximum(arrived, _counted(cells, resident_cell, rows["blocks"]) - held_at_once)
+        event[late[waits & (rank < arrived[key])]] = release
 
 
-def _counted(places: Int64Array, place: Int64Array, blocks: Int64Array) -> Int64Array:
+def _counted(cells: Int64Array, cell: Int64Array, blocks: Int64Array) -> Int64Array:
     """Returns how many blocks there are at each of the places, which ascend."""
-    found = np.zeros(len(places), np.int64)
-    at = np.searchsorted(places, place)
-    known = at < len(places)
-    known[known] = places[at[known]] == place[known]
-    np.add.at(found, at[known], blocks[known])
-    return found
+    counts = np.zeros(len(cells), np.int64)
+    at = np.searchsorted(cells, cell)
+    known = at < len(cells)
+    known[known] = cells[at[known]] == cell[known]
+    np.add.at(counts, at[known], blocks[known])
+    return counts
 
 
 def _waits(
-    trace: Trace, came: Int64Array, stays: Int64Array, launch: Int64Array, begin: Int64Array
+    trace: Trace, issued_at: Int64Array, stays: Int64Array, launch: Int64Array, begin: Int64Array
 ) -> Waits:
     """Returns one wait for each launch that a limiter kept from entering whole.
 
     It lasts from the launch to its last block, or to its release if some never entered.
     """
-    own = np.array([k for k, placement in enumerate(trace) if placement.limiter], np.int64)
-    until = came + 1
+    waiting_launches = np.array(
+        [k for k, placement in enumerate(trace) if placement.limiter], np.int64
+    )
+    until = issued_at + 1
     np.maximum.at(until, launch, begin)
-    for number in own.tolist():
-        final = trace[number].final_smid
+    for launch_index in waiting_launches.tolist():
+        final = trace[launch_index].final_smid
         if final is not None and (final < 0).any():
-            until[number] = stays[number]  # some of its blocks never came
-    words = np.array([trace[number].limiter for number in own], np.str_)
-    behind = np.full(len(own), -1)
-    return Waits(own, behind, words, came[own] * _EVENT_NS, until[own] * _EVENT_NS)
+            until[launch_index] = stays[launch_index]  # some of its blocks never came
+    words = np.array([trace[launch_index].limiter for launch_index in waiting_launches], np.str_)
+    behind = np.full(len(waiting_launches), -1)
+    return Waits(
+        waiting_launches,
+        behind,
+        words,
+        issued_at[waiting_launches] * _EVENT_NS,
+        until[waiting_launches] * _EVENT_NS,
+    )

@@ -50,15 +50,15 @@ def to_csv(value: Shown, path: str | os.PathLike[str]) -> None:
         >>> import tbsched as tb
         >>> tb.show.to_csv(tb.device("h200"), "/dev/null")
     """
-    found = columns(value)
+    table_columns = columns(value)
     with storage.replacing(storage.as_path(path)) as file:
         text = io.TextIOWrapper(file, "utf-8", errors="replace", newline="")
         # With other ends of rows, Python before 3.13 quotes no lone CR, at which readers end a row.
         writer = csv.writer(text, lineterminator="\r\n")
-        writer.writerow(found)
-        rows = max(map(len, found.values()), default=0)
+        writer.writerow(table_columns)
+        rows = max(map(len, table_columns.values()), default=0)
         for begin in range(0, rows, _PIECE):
-            cells = [_cells(column[begin : begin + _PIECE]) for column in found.values()]
+            cells = [_cells(column[begin : begin + _PIECE]) for column in table_columns.values()]
             writer.writerows(zip(*cells, strict=True))
         text.detach()
 
@@ -81,12 +81,12 @@ def frame_of(columns: Mapping[str, Any]) -> pd.DataFrame:
     except ImportError as error:
         raise missing("data frames", "pandas", "pandas") from error
 
-    def frame(given: Mapping[str, Any]) -> pd.DataFrame:
+    def frame(table_columns: Mapping[str, Any]) -> pd.DataFrame:
         """Returns columns as a data frame."""
         return pd.DataFrame(
             {
                 name: column if isinstance(column, np.ndarray) else pd.array(column)
-                for name, column in given.items()
+                for name, column in table_columns.items()
             }
         )
 
@@ -126,12 +126,12 @@ def to_arrow(value: Shown) -> pa.Table:
         >>> tb.show.to_arrow(tb.predict(seq, "h200")).num_rows
         264
     """
-    found = columns(value)
+    table_columns = columns(value)
     try:
         import pyarrow as pa
     except ImportError as error:
         raise missing("Arrow tables", "pyarrow", "pyarrow") from error
-    return of_text(pa.table, found)
+    return of_text(pa.table, table_columns)
 
 
 def to_parquet(value: Shown, path: str | os.PathLike[str]) -> None:

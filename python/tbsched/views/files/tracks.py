@@ -59,10 +59,10 @@ def write_traces(traces: Mapping[str, Trace], file: BinaryIO, zero_ns: int | Non
         file: where to.
         zero_ns: where time begins for all; None: for each with the first thing that is known.
     """
-    out = TrackWriter(file)
+    writer = TrackWriter(file)
     for title, trace in traces.items():
-        TraceTracks(trace, out, zero_ns).add(title)
-    out.end()
+        TraceTracks(trace, writer, zero_ns).add(title)
+    writer.end()
 
 
 class TraceTracks:
@@ -76,13 +76,13 @@ class TraceTracks:
     """
 
     def __init__(
-        self, trace: Trace, out: TrackWriter, zero_ns: int | None = None, legacy: str = ""
+        self, trace: Trace, writer: TrackWriter, zero_ns: int | None = None, legacy: str = ""
     ) -> None:
-        self._trace, self._out = trace, out
+        self._trace, self._out = trace, writer
         self._legacy = legacy or stream_words(LEGACY_STREAM)
         timed = trace.sequence.timed
         self.slices = timed_slices(trace, zero_ns) if timed else held_slices(trace)
-        self._first_flow = out.flows(len(trace))
+        self._first_flow = writer.flows(len(trace))
         launches = trace.sequence.launches
         self._labels = list(map(labels_of(launches), range(len(launches))))
         self._asks_for = self._out.words.numbers(
@@ -90,7 +90,7 @@ class TraceTracks:
         )
         self._kernel = self._out.words.numbers(self._labels)
         transfers = enumerate(trace.sequence.transfers)
-        self._transfer = self._out.words.numbers(transfer_name(*each) for each in transfers)
+        self._transfer = self._out.words.numbers(transfer_name(*transfer) for transfer in transfers)
 
     def add(self, title: str) -> None:
         """Adds all of them, as a process of that title."""
@@ -200,40 +200,42 @@ class TraceTracks:
 
     def _block_names(self, blocks: Blocks) -> Int64Array:
         """Returns the id of each row's text: the label of its launch, and its number of blocks."""
-        labels, label_of = np.unique(np.array(self._labels, np.str_), return_inverse=True)
-        most = int(blocks.count.max(initial=0)) + 1
-        kinds, kind = np.unique(label_of[blocks.launch] * most + blocks.count, return_inverse=True)
-        pairs = (divmod(each, most) for each in kinds.tolist())
+        labels, label_index = np.unique(np.array(self._labels, np.str_), return_inverse=True)
+        max_count = int(blocks.count.max(initial=0)) + 1
+        kinds, kind = np.unique(
+            label_index[blocks.launch] * max_count + blocks.count, return_inverse=True
+        )
+        pairs = (divmod(block_kind, max_count) for block_kind in kinds.tolist())
         texts = (labels[k] + (f" x{count}" if count > 1 else "") for k, count in pairs)
         return self._out.names.numbers(map(str, texts))[kind]
 
     def _residents(self, gpu: int, group: int) -> None:
         """Adds how many blocks are on each SM, and on all of them."""
         blocks = self.slices.blocks
-        each = [
+        sm_tracks = [
             self._out.track(group, f"SM {sm}", rank=sm, counts="blocks")
             for sm in range(self._trace.device.sms)
         ]
         every = [self._out.track(gpu, "resident blocks", counts="blocks")]
-        for tracks, row in ((each, blocks.sm), (every, np.zeros_like(blocks.sm))):
-            row, time_ns, number = resident(row, blocks)
-            self._out.add(count, time_ns=time_ns, track=np.array(tracks)[row], value=number)
+        for tracks, row in ((sm_tracks, blocks.sm), (every, np.zeros_like(blocks.sm))):
+            row, time_ns, counts = resident(row, blocks)
+            self._out.add(count, time_ns=time_ns, track=np.array(tracks)[row], value=counts)
 
 
 def write_processes(processes: Processes, file: BinaryIO) -> None:
     """Writes who has the GPU when, and what each process does."""
-    out = TrackWriter(file)
+    writer = TrackWriter(file)
     if len(processes.turns):
-        group = out.track(None, f"turns of {processes_short(processes)}")
+        group = writer.track(None, f"turns of {processes_short(processes)}")
         process = processes.turns["process"].astype(np.int64)
         times = (processes.turns["begin_ns"], processes.turns["end_ns"])
-        titles = [f"process {number}" for number in range(len(processes.traces))]
-        track = out.in_rows(group, titles, process, *times)
-        names = out.names.numbers(titles[number] for number in process.tolist())
-        out.slice(*times, track, name=names)
-    for number, trace in enumerate(processes.traces):
-        TraceTracks(trace, out, _ZERO_NS).add(f"process {number}: {trace_head(trace)}")
-    out.end()
+        titles = [f"process {process_index}" for process_index in range(len(processes.traces))]
+        track = writer.in_rows(group, titles, process, *times)
+        names = writer.names.numbers(titles[process_index] for process_index in process.tolist())
+        writer.slice(*times, track, name=names)
+    for process_index, trace in enumerate(processes.traces):
+        TraceTracks(trace, writer, _ZERO_NS).add(f"process {process_index}: {trace_head(trace)}")
+    writer.end()
 
 
 def write_program(program: Program, file: BinaryIO) -> None:
@@ -244,7 +246,7 @@ def write_program(program: Program, file: BinaryIO) -> None:
     writer = TrackWriter(file)
     calls = program.measured["call_ns"]
     times = (program.measured["start_ns"], program.transfers["start_ns"], calls[calls >= 0])
-    first = min((int(each.min()) for each in times if len(each)), default=0)
+    first = min((int(time.min()) for time in times if len(time)), default=0)
     _measured(program, writer, -first)
     writer.end()
 
@@ -339,30 +341,32 @@ def _transfers(program: Program, writer: TrackWriter, process: int, later: int) 
     track = writer.in_rows(process, [transfer_kinds(transfers)], row, begin, end)
     writer.slice(
         begin, end, track,
-        name=writer.names.numbers(transfer_name(k, each) for k, each in enumerate(transfers)),
+        name=writer.names.numbers(transfer_name(k, one) for k, one in enumerate(transfers)),
         asks_for=writer.words.numbers(map(transfer_words, transfers)),
     )  # fmt: skip
 
 
 def write_simulation(simulation: Simulation, file: BinaryIO) -> None:
     """Writes blocks by core, and as far as they were kept, warps by core and open DRAM rows."""
-    out = TrackWriter(file)
-    gpu = out.track(None, simulation_short(simulation))
-    _add(out, out.track(gpu, "cores"), "core", "block", blocks_on_cores(simulation))
+    writer = TrackWriter(file)
+    gpu = writer.track(None, simulation_short(simulation))
+    _add(writer, writer.track(gpu, "cores"), "core", "block", blocks_on_cores(simulation))
     for core in range(int(simulation.config["cores"])):
         if len((stays := warps_of(simulation, core)).what):
-            _add(out, out.track(gpu, f"warps of core {core}", _AWAKE), "warp", "warp", stays)
-    for number in range(int(simulation.config["controllers"])):
-        if len((stays := open_rows(simulation, number)).what):
-            title = f"DRAM banks of controller {number}"
-            _add(out, out.track(gpu, title, _OPEN), "bank", "row", stays)
-    out.end()
+            _add(writer, writer.track(gpu, f"warps of core {core}", _AWAKE), "warp", "warp", stays)
+    for index in range(int(simulation.config["controllers"])):
+        if len((stays := open_rows(simulation, index)).what):
+            title = f"DRAM banks of controller {index}"
+            _add(writer, writer.track(gpu, title, _OPEN), "bank", "row", stays)
+    writer.end()
 
 
-def _add(out: TrackWriter, group: int, row: str, what: str, stays: Stays) -> None:
+def _add(writer: TrackWriter, group: int, row: str, slice_names: str, stays: Stays) -> None:
     """Adds a row for each place, and a slice for each stay."""
-    titles = [f"{row} {number}" for number in range(int(stays.place.max(initial=0)) + 1)]
+    titles = [f"{row} {name_index}" for name_index in range(int(stays.place.max(initial=0)) + 1)]
     end_ns = np.maximum(stays.end_ns, stays.begin_ns + 1)
-    track = out.in_rows(group, titles, stays.place, stays.begin_ns, end_ns)
-    names = out.names.numbers(f"{what} {number}" for number in stays.what.tolist())
-    out.slice(stays.begin_ns, end_ns, track, name=names)
+    track = writer.in_rows(group, titles, stays.place, stays.begin_ns, end_ns)
+    names = writer.names.numbers(
+        f"{slice_names} {name_index}" for name_index in stays.what.tolist()
+    )
+    writer.slice(stays.begin_ns, end_ns, track, name=names)

@@ -121,12 +121,12 @@ class TrackWriter:
         packet = TracePacket(trusted_packet_sequence_id=_SEQUENCE)
         packet.sequence_flags = TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
         data = packet.interned_data
-        for name, number in self.names:
-            data.event_names.add(iid=number, name=name)
-        for name, number in _ARGUMENTS.items():
-            data.debug_annotation_names.add(iid=number, name=name)
-        for name, number in self.words:
-            data.debug_annotation_string_values.add(iid=number, str=name.encode())
+        for name, string_id in self.names:
+            data.event_names.add(iid=string_id, name=name)
+        for name, string_id in _ARGUMENTS.items():
+            data.debug_annotation_names.add(iid=string_id, name=name)
+        for name, string_id in self.words:
+            data.debug_annotation_string_values.add(iid=string_id, str=name.encode())
         return packet
 
 

@@ -39,16 +39,16 @@ def colours_of_names(names: Sequence[str | None]) -> list[str]:
 def _slots(names: Iterable[str]) -> dict[str, int]:
     """Returns the number of a colour for each name: the preferred one, or the next free one."""
     slots: dict[str, int] = {}
-    taken: set[int] = set()
+    used: set[int] = set()
     for position, name in enumerate(names):
         # Plain colours are all taken before a lighter one is.
         tier = position // len(_HUES) % (len(PALETTE) // len(_HUES)) * len(_HUES)
         if position % len(PALETTE) == 0:
-            taken.clear()
+            used.clear()
         preferred = zlib.crc32(name.encode("utf-8", "replace")) % len(_HUES)
         turns = ((preferred + step) % len(_HUES) + tier for step in range(len(_HUES)))
-        slots[name] = next(slot for slot in turns if slot not in taken)
-        taken.add(slots[name])
+        slots[name] = next(slot for slot in turns if slot not in used)
+        used.add(slots[name])
     return slots
 
 
@@ -58,9 +58,9 @@ def _preferred(name: str) -> tuple[int, str]:
 
 def _mixed(colour: str, share: float) -> str:
     """The colour with a share of white in it, or of black if that is negative."""
-    other = 255 if share > 0 else 0
+    target = 255 if share > 0 else 0
     parts = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
-    return "#" + "".join(f"{round(part + (other - part) * abs(share)):02x}" for part in parts)
+    return "#" + "".join(f"{round(part + (target - part) * abs(share)):02x}" for part in parts)
 
 
 PALETTE = tuple(_mixed(colour, share) for share in (0.0, _LIGHTER, _DARKER) for colour in _HUES)

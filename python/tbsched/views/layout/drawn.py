@@ -22,7 +22,9 @@ def drawn(trace: Trace) -> Trace:
         return trace
     columns = [p.start_ns for p in trace] + [p.end_ns for p in trace]
     columns += [trace.transfer_ns, trace.call_ns]
-    known = [int(own[own < NEVER_NS].max(initial=0)) for own in columns if own is not None]
+    known = [
+        int(column[column < NEVER_NS].max(initial=0)) for column in columns if column is not None
+    ]
     last = max(known, default=0)
     until = last + max(1, last // _LONGER)
     return replace(

@@ -43,7 +43,7 @@ def nodes_of(sequence: Sequence) -> dict[int, Node]:
 
     By the number of the launch; copy or memset k has the number -2 - k, as in ``trace.waits``.
     """
-    found: dict[int, Node] = {}
+    nodes_by_number: dict[int, Node] = {}
     launches, transfers, graphs = itertools.count(), itertools.count(), itertools.count()
     for event in sequence:
         if isinstance(event, Transfer):
@@ -61,23 +61,23 @@ def nodes_of(sequence: Sequence) -> dict[int, Node]:
             after[node].append(_name(numbers[before], nodes[before]))
         graph = next(graphs)
         for number, names in zip(numbers, after, strict=True):
-            found[number] = Node(graph, tuple(names))
-    return found
+            nodes_by_number[number] = Node(graph, tuple(names))
+    return nodes_by_number
 
 
-def _name(number: int, node: Launch | Numbered) -> str:
-    return str(number) if isinstance(node, Launch) else transfer_name(-2 - number, node)
+def _name(launch: int, node: Launch | Numbered) -> str:
+    return str(launch) if isinstance(node, Launch) else transfer_name(-2 - launch, node)
 
 
 def words_of(sequence: Sequence) -> Callable[[int], str]:
     """Returns a function from a launch's number to words; of a node also what it waits for."""
     launches, nodes = sequence.launches, nodes_of(sequence)
 
-    def words(number: int) -> str:
-        own = launch_words(launches[number])
-        if number not in nodes:
-            return own
-        return f"{own}, node of graph {nodes[number].graph}{nodes[number].after_words}"
+    def words(launch: int) -> str:
+        words_of_launch = launch_words(launches[launch])
+        if launch not in nodes:
+            return words_of_launch
+        return f"{words_of_launch}, node of graph {nodes[launch].graph}{nodes[launch].after_words}"
 
     return words
 
@@ -105,12 +105,12 @@ def launched_and_released(sequence: Sequence) -> tuple[Int64Array, Int64Array]:
     launched = np.zeros(len(sequence.launches), np.int64)
     released = np.full(len(launched), -1)
     launches = 0
-    for number, event in enumerate(sequence.events):
+    for event_index, event in enumerate(sequence.events):
         if isinstance(event, Launch):
-            launched[launches] = number
+            launched[launches] = event_index
             launches += 1
         elif isinstance(event, Release):
-            released[event.launch] = number
+            released[event.launch] = event_index
         else:
             raise AssertionError("only timed sequences have other events")
     return launched, released

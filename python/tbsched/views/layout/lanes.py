@@ -52,8 +52,8 @@ class Spans(HoldsArrays):
     length_ns: int
     note: str = ""
 
-    def drawn_until_ns(self, least_ns: float) -> Float64Array:
-        """Ends of spans that are drawn at least ``least_ns`` long, so that none is lost.
+    def drawn_until_ns(self, min_ns: float) -> Float64Array:
+        """Ends of spans that are drawn at least ``min_ns`` long, so that none is lost.
 
         At least half of the time to the next span of the lane stays free, so that many short spans
         do not look like one.
@@ -63,7 +63,7 @@ class Spans(HoldsArrays):
         middle = np.full(len(order), np.inf)
         halfway = (self.end_ns[order][:-1] + self.begin_ns[order][1:]) / 2
         middle[order[:-1][follows]] = halfway[follows]
-        drawn = np.maximum(self.end_ns, np.minimum(self.begin_ns + least_ns, middle))
+        drawn = np.maximum(self.end_ns, np.minimum(self.begin_ns + min_ns, middle))
         return np.asarray(drawn, np.float64)
 
 
@@ -94,29 +94,33 @@ def spans_by_sm(
     trace = drawn(trace)
     rows = blocks_that_ran(trace) if ran is None else ran
     sms = [device.sms for device in trace.devices]
-    each = -(-sum(sms) // most_rows)
-    row = rows["sm"].astype(np.int64) // each
+    sms_per_row = -(-sum(sms) // most_rows)
+    row = rows["sm"].astype(np.int64) // sms_per_row
     titles = tuple(
-        title for gpu in range(len(sms)) for title in _titles_of_sms(gpu, sms[gpu], each, sms)
+        title
+        for gpu in range(len(sms))
+        for title in _titles_of_sms(gpu, sms[gpu], sms_per_row, sms)
     )
     if trace.others:
-        of_gpu = np.cumsum([0, *(-(-own // each) for own in sms)])
+        of_gpu = np.cumsum([0, *(-(-sms_of_gpu // sms_per_row) for sms_of_gpu in sms)])
         row += of_gpu[np.array(trace.sequence.launch_gpus, np.int64)[rows["launch"]]]
     launch, begin, end = (rows[key].astype(np.int64) for key in ("launch", "start_ns", "end_ns"))
-    sharing = "" if each == 1 else f" and {counted(sum(sms), 'SM')} in {len(titles)} rows"
-    what = f"{counted(len(rows), 'block')}{sharing}"
-    most = most_spans if each == 1 else -1
+    sharing = "" if sms_per_row == 1 else f" and {counted(sum(sms), 'SM')} in {len(titles)} rows"
+    content = f"{counted(len(rows), 'block')}{sharing}"
+    max_spans = most_spans if sms_per_row == 1 else -1
     moved = np.zeros((0, 2), np.int64) if trace.transfer_ns is None else trace.transfer_ns
     extent = _extent(*(np.append(a, b) for a, b in zip((begin, end), moved.T, strict=True)))
-    return spans_of(titles, row, launch, begin, end, what, most, columns, extent)
+    return spans_of(titles, row, launch, begin, end, content, max_spans, columns, extent)
 
 
-def _titles_of_sms(gpu: int, sms: int, each: int, all_sms: list[int]) -> list[str]:
+def _titles_of_sms(gpu: int, sms: int, sms_per_row: int, all_sms: list[int]) -> list[str]:
     """Returns the titles of the rows of a GPU's SMs."""
-    of = f"GPU {gpu}, " if len(all_sms) > 1 else ""
+    gpu_words = f"GPU {gpu}, " if len(all_sms) > 1 else ""
     return [
-        f"{of}SM {first}" if each == 1 else f"{of}SM {first}-{min(first + each, sms) - 1}"
-        for first in range(0, sms, each)
+        f"{gpu_words}SM {first}"
+        if sms_per_row == 1
+        else f"{gpu_words}SM {first}-{min(first + sms_per_row, sms) - 1}"
+        for first in range(0, sms, sms_per_row)
     ]
 
 
@@ -154,9 +158,9 @@ def spans_by_stream(
             np.append(a, b) for a, b in zip((begin, end), trace.transfer_ns.T, strict=True)
         )
     titles, row_of = streams_of(trace.sequence, most_rows)
-    what = counted(len(launch), "launch", "launches")
+    content = counted(len(launch), "launch", "launches")
     times = (begin, end)
-    return spans_of(titles, row_of[launch], launch, *times, what, most_spans, columns)
+    return spans_of(titles, row_of[launch], launch, *times, content, most_spans, columns)
 
 
 def spans_measured(program: Program) -> Spans:
@@ -168,8 +172,8 @@ def spans_measured(program: Program) -> Spans:
     begin, end = (
         np.append(program.measured[key], program.transfers[key]) for key in ("start_ns", "end_ns")
     )
-    what = counted(len(row), "launch", "launches")
-    return spans_of(titles, row, np.arange(len(row)), begin, end, what)
+    content = counted(len(row), "launch", "launches")
+    return spans_of(titles, row, np.arange(len(row)), begin, end, content)
 
 
 def spans_of(
@@ -178,7 +182,7 @@ def spans_of(
     launch: Int64Array,
     begin: Int64Array,
     end: Int64Array,
-    what: str,
+    content: str,
     most_spans: int = MOST_SPANS,
     columns: int | None = None,
     extent: tuple[int, int] | None = None,
@@ -188,18 +192,18 @@ def spans_of(
     Args:
         titles: of the rows.
         row, launch, begin, end: as in :class:`Spans`.
-        what: there is too much of to be shown one by one, in words.
+        content: there is too much of to be shown one by one, in words.
         most_spans: that are shown one by one.
         columns: bins of a row; None has so few that a page stays small.
         extent: where time begins, and how long it is; None: from the first span to the last.
     """
-    whole = extent or _extent(begin, end)
+    time_axis = extent or _extent(begin, end)
     if len(row) > max(most_spans, 0):
-        return _in_bins(titles, row, launch, begin, end, what, columns, whole)
-    lane, most = lanes_of(row, begin, end)
+        return _in_bins(titles, row, launch, begin, end, content, columns, time_axis)
+    lane, lane_counts = lanes_of(row, begin, end)
     lanes = np.ones(len(titles), np.int64)
-    lanes[: len(most)] = np.maximum(most, 1)
-    return Spans(titles, lanes, row, lane, launch, begin, end, *whole)
+    lanes[: len(lane_counts)] = np.maximum(lane_counts, 1)
+    return Spans(titles, lanes, row, lane, launch, begin, end, *time_axis)
 
 
 def blocks_that_ran(trace: Trace) -> StructuredArray:
@@ -209,8 +213,8 @@ def blocks_that_ran(trace: Trace) -> StructuredArray:
         ValueError: nobody recorded when blocks ran.
     """
     rows = drawn(trace).timeline
-    there = rows["sm"] >= 0
-    return rows if there.all() else rows[there]
+    has_run = rows["sm"] >= 0
+    return rows if has_run.all() else rows[has_run]
 
 
 def launch_spans(ran: StructuredArray) -> tuple[Int64Array, Int64Array, Int64Array]:
@@ -219,13 +223,13 @@ def launch_spans(ran: StructuredArray) -> tuple[Int64Array, Int64Array, Int64Arr
     Args:
         ran: by launch, as :func:`blocks_that_ran` returns it.
     """
-    number = ran["launch"].astype(np.int64)
-    first = np.flatnonzero(np.diff(number, prepend=-1))
+    launch = ran["launch"].astype(np.int64)
+    first = np.flatnonzero(np.diff(launch, prepend=-1))
     if not len(first):
-        return number, number, number
+        return launch, launch, launch
     begin = np.minimum.reduceat(ran["start_ns"], first)
     end = np.maximum.reduceat(ran["end_ns"], first)
-    return number[first], begin, end
+    return launch[first], begin, end
 
 
 def lanes_of(
@@ -251,22 +255,22 @@ def lanes_of(
     by_begin = np.argsort(begin, kind="stable")
     begin, end = begin[by_begin], end[by_begin]
     by_end = np.argsort(end, kind="stable")
-    number = np.arange(count)
+    index = np.arange(count)
     first = np.repeat(np.cumsum(sizes) - sizes, sizes)
-    running = number - np.searchsorted(end[by_end], begin, "right") + 1
+    running = index - np.searchsorted(end[by_end], begin, "right") + 1
     lanes = np.maximum.accumulate(running + first) - first
-    before = np.where(number == first, 0, np.roll(lanes, 1))
+    before = np.where(index == first, 0, np.roll(lanes, 1))
     # One that finds no free lane opens a new one. Of the others, the nth takes over the lane of
     # the nth span that ended: more have ended by then than lanes were taken over.
-    after = by_end[np.minimum(number - lanes, count - 1)] if count else number
-    source = np.where(lanes > before, number, after)
+    after = by_end[np.minimum(index - lanes, count - 1)] if count else index
+    source = np.where(lanes > before, index, after)
     while (source != (further := source[source])).any():
         source = further
-    found = np.empty(count, np.int64)
-    found[by_begin] = lanes[source] - 1
-    most = np.zeros(len(sizes), np.int64)
-    most[sizes > 0] = lanes[np.cumsum(sizes)[sizes > 0] - 1]
-    return found, most
+    lane = np.empty(count, np.int64)
+    lane[by_begin] = lanes[source] - 1
+    lane_counts = np.zeros(len(sizes), np.int64)
+    lane_counts[sizes > 0] = lanes[np.cumsum(sizes)[sizes > 0] - 1]
+    return lane, lane_counts
 
 
 def _keys(row: Int64Array, begin: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Array]:
@@ -289,7 +293,7 @@ def _in_bins(
     launch: Int64Array,
     begin: Int64Array,
     end: Int64Array,
-    what: str,
+    content: str,
     columns: int | None,
     extent: tuple[int, int],
 ) -> Spans:
@@ -300,17 +304,17 @@ def _in_bins(
     by_row = np.argsort(row.astype(np.min_scalar_type(len(titles))), kind="stable")
     parts = []
     # A part at a time: what is large is slow, as memory is.
-    for some in _parts(np.bincount(row, minlength=len(titles))):
-        own = by_row[some]
-        times = (begin[own] - zero_ns, end[own] - zero_ns)
-        parts.append(_longest_in(row[own], launch[own], *times, columns, length_ns))
-    cells, shown = (np.concatenate(each) for each in zip(*parts, strict=True))
+    for part in _parts(np.bincount(row, minlength=len(titles))):
+        of_part = by_row[part]
+        times = (begin[of_part] - zero_ns, end[of_part] - zero_ns)
+        parts.append(_longest_in(row[of_part], launch[of_part], *times, columns, length_ns))
+    cells, shown = (np.concatenate(columns_of_part) for columns_of_part in zip(*parts, strict=True))
     column = cells % columns
     joined = (np.diff(cells, prepend=-2) == 1) & (np.diff(shown, prepend=-1) == 0) & (column > 0)
     first = np.flatnonzero(~joined)
     last = np.append(first[1:], len(cells)) - 1
     edges = zero_ns + np.round(np.arange(columns + 1) * (length_ns / columns)).astype(np.int64)
-    many = columns * len(titles)
+    cell_count = columns * len(titles)
     return Spans(
         titles,
         np.ones(len(titles), np.int64),
@@ -321,7 +325,7 @@ def _in_bins(
         edges[column[last] + 1],
         zero_ns,
         length_ns,
-        f"{what} in {many:,} bins: a bin shows the launch that took most of it",
+        f"{content} in {cell_count:,} bins: a bin shows the launch that took most of it",
     )
 
 
@@ -366,8 +370,8 @@ def _longest_in(
         part.astype(np.int64) for part in np.divmod(key[starts], key.dtype.type(launches))
     )
     heads = np.flatnonzero(np.diff(cell, prepend=-1))
-    most = np.repeat(np.maximum.reduceat(total, heads), np.diff(np.append(heads, len(cell))))
-    best = np.flatnonzero(total == most)
+    longest = np.repeat(np.maximum.reduceat(total, heads), np.diff(np.append(heads, len(cell))))
+    best = np.flatnonzero(total == longest)
     best = best[np.diff(cell[best], prepend=-1) > 0]
     return cell[best], shown[best]
 
@@ -384,16 +388,16 @@ def legacy_numbers(program: Program) -> list[int]:
     """Returns the profile's numbers of the legacy stream, such as 7 for PyTorch's."""
     used = streams_used(program.sequence)[: len(program.measured)]
     is_legacy = np.array([stream == LEGACY_STREAM for _, stream in used], np.bool_)
-    numbers = np.unique(program.measured["stream"][is_legacy])
-    return [number for number in numbers.tolist() if number >= 0]
+    streams = np.unique(program.measured["stream"][is_legacy])
+    return [stream_number for stream_number in streams.tolist() if stream_number >= 0]
 
 
 def legacy_words(program: Program) -> str:
     """Returns ``legacy stream 7``, with the number that the profile has for it."""
-    numbers = legacy_numbers(program)
-    if not numbers:
+    streams = legacy_numbers(program)
+    if not streams:
         return stream_words(LEGACY_STREAM)
-    return f"{LEGACY_STREAM} stream{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
+    return f"{LEGACY_STREAM} stream{'s' * (len(streams) > 1)} {', '.join(map(str, streams))}"
 
 
 def streams_of(
@@ -407,26 +411,38 @@ def streams_of(
         legacy: what the legacy stream is called.
     """
     used = streams_used(sequence)
-    several = sequence.gpus > 1
-    named = sorted(
+    has_several_gpus = sequence.gpus > 1
+    named_streams = sorted(
         {(gpu, stream) for gpu, stream in used if stream is not None},
-        key=lambda place: (place[0], -1 if place[1] == LEGACY_STREAM else place[1]),
+        key=lambda gpu_stream: (
+            gpu_stream[0],
+            -1 if gpu_stream[1] == LEGACY_STREAM else gpu_stream[1],
+        ),
     )
-    own = sorted({place for place in used if place[1] is None}, key=lambda place: place[0])
-    fits = named if len(named) + len(own) <= most_rows else named[: most_rows - len(own) - 1]
+    own_streams = sorted(
+        {gpu_stream for gpu_stream in used if gpu_stream[1] is None},
+        key=lambda gpu_stream: gpu_stream[0],
+    )
+    fits = (
+        named_streams
+        if len(named_streams) + len(own_streams) <= most_rows
+        else named_streams[: most_rows - len(own_streams) - 1]
+    )
 
     def title(gpu: int, words: str) -> str:
-        return f"GPU {gpu}, {words}" if several else words
+        return f"GPU {gpu}, {words}" if has_several_gpus else words
 
     titles = [
         title(gpu, legacy if stream == LEGACY_STREAM else stream_words(stream))
         for gpu, stream in fits
     ]
-    row_of: dict[tuple[int, Stream | None], int] = {place: row for row, place in enumerate(fits)}
-    if len(fits) < len(named):
-        row_of |= dict.fromkeys(named[len(fits) :], len(titles))
-        titles.append(f"{len(named) - len(fits):,} streams more")
-    for place in own:
-        row_of[place] = len(titles)
-        titles.append(title(place[0], "own streams"))
-    return tuple(titles), np.array([row_of[place] for place in used], np.int64)
+    row_of: dict[tuple[int, Stream | None], int] = {
+        gpu_stream: row for row, gpu_stream in enumerate(fits)
+    }
+    if len(fits) < len(named_streams):
+        row_of |= dict.fromkeys(named_streams[len(fits) :], len(titles))
+        titles.append(f"{len(named_streams) - len(fits):,} streams more")
+    for gpu_stream in own_streams:
+        row_of[gpu_stream] = len(titles)
+        titles.append(title(gpu_stream[0], "own streams"))
+    return tuple(titles), np.array([row_of[gpu_stream] for gpu_stream in used], np.int64)

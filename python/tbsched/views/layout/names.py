@@ -117,9 +117,9 @@ def labels_of(launches: Sequence[Launch], longest: int = LONGEST) -> Callable[[i
     names = list(dict.fromkeys([launch.name for launch in launches if launch.name]))
     short = dict(zip(names, cut_apart(names, longest), strict=True))
 
-    def labelled(number: int) -> str:
-        name = launches[number].name
-        return short[name] if name else label(launches[number], longest)
+    def labelled(launch: int) -> str:
+        name = launches[launch].name
+        return short[name] if name else label(launches[launch], longest)
 
     return labelled
 
@@ -129,10 +129,10 @@ def span_names(sequence: Program, longest: int = LONGEST) -> Callable[[int], str
     launches, labelled = sequence.launches, labels_of(sequence.launches, longest)
 
     @functools.cache
-    def named(number: int) -> str:
-        if number < len(launches):
-            return labelled(number)
-        transfer = number - len(launches)
+    def named(index: int) -> str:
+        if index < len(launches):
+            return labelled(index)
+        transfer = index - len(launches)
         return transfer_name(transfer, sequence.transfers[transfer])
 
     return named
@@ -143,8 +143,8 @@ def kernels_of(launches: Sequence[Launch]) -> Int64Array:
     first: dict[str, int] = {}
     return np.array(
         [
-            first.setdefault(launch.name, number) if launch.name else number
-            for number, launch in enumerate(launches)
+            first.setdefault(launch.name, index) if launch.name else index
+            for index, launch in enumerate(launches)
         ],
         np.int64,
     )
@@ -171,20 +171,20 @@ def cut_apart(texts: Sequence[str], longest: int = LONGEST) -> list[str]:
     Where two are cut alike, each shows its begin, and what stands from the first difference on.
     Where even that is alike, a number follows.
     """
-    found = {text: cut(text, longest) for text in texts}
+    cut_texts = {text: cut(text, longest) for text in texts}
     begin = longest // 2
-    for alike in _alike(found):
+    for same_texts in _alike(cut_texts):
         # What has most in common with a text stands beside it.
-        near = [_common(one, other) for one, other in itertools.pairwise(alike)]
-        for text, *differs in zip(alike, [0, *near], [*near, 0], strict=True):
+        near = [_common(earlier, later) for earlier, later in itertools.pairwise(same_texts)]
+        for text, *differs in zip(same_texts, [0, *near], [*near, 0], strict=True):
             since = max(begin, max(differs) - longest // 8)
             end = visible(text[since : since + begin])
-            found[text] = f"{visible(text[:begin])}{_GAP}{end}"
-    for alike in _alike(found):
-        for number, text in enumerate(alike):
-            mark = f"{_GAP}{number}"
-            found[text] = f"{found[text][: longest - len(mark)]}{mark}"
-    return [found[text] for text in texts]
+            cut_texts[text] = f"{visible(text[:begin])}{_GAP}{end}"
+    for same_texts in _alike(cut_texts):
+        for index, text in enumerate(same_texts):
+            mark = f"{_GAP}{index}"
+            cut_texts[text] = f"{cut_texts[text][: longest - len(mark)]}{mark}"
+    return [cut_texts[text] for text in texts]
 
 
 def _alike(cut_of: Mapping[str, str]) -> list[list[str]]:
@@ -192,13 +192,13 @@ def _alike(cut_of: Mapping[str, str]) -> list[list[str]]:
     groups: dict[str, list[str]] = {}
     for text in sorted(cut_of):
         groups.setdefault(cut_of[text], []).append(text)
-    return [own for own in groups.values() if len(own) > 1]
+    return [group for group in groups.values() if len(group) > 1]
 
 
-def _common(one: str, other: str) -> int:
+def _common(a: str, b: str) -> int:
     """Returns how many characters two texts have in common at their begins."""
-    least, most = 0, min(len(one), len(other))
-    while least < most:
-        middle = (least + most + 1) // 2
-        least, most = (middle, most) if one[:middle] == other[:middle] else (least, middle - 1)
-    return least
+    low, high = 0, min(len(a), len(b))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if a[:middle] == b[:middle] else (low, middle - 1)
+    return low

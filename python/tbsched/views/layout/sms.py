@@ -85,13 +85,13 @@ def _at_time(trace: Trace, at: float | None, ran: StructuredArray) -> Standing:
         at_ns, why = round(at * 1e9), ""
     else:
         at_ns, why = round(seconds("standing", "at", at) * 1e9), ""
-    there = ran[(ran["start_ns"] <= at_ns) & (ran["end_ns"] > at_ns)]
-    there = there[np.lexsort((there["launch"], there["sm"]))]
-    sm, launch, blocks, first = _grouped(there["sm"], there["launch"])
+    resident = ran[(ran["start_ns"] <= at_ns) & (ran["end_ns"] > at_ns)]
+    resident = resident[np.lexsort((resident["launch"], resident["sm"]))]
+    sm, launch, blocks, first = _grouped(resident["sm"], resident["launch"])
     since = until = np.zeros(0, np.int64)
     if len(first):
-        since = np.minimum.reduceat(there["start_ns"], first)
-        until = np.maximum.reduceat(there["end_ns"], first)
+        since = np.minimum.reduceat(resident["start_ns"], first)
+        until = np.maximum.reduceat(resident["end_ns"], first)
     later = at_ns - zero
     after = seconds_words(later / 1e9) if later > 0 else "0 s"
     begun = "at the start" if later == 0 else f"{after} after the first block's start"
@@ -114,23 +114,25 @@ def _waiting_at(trace: Trace, at_ns: int, ran: StructuredArray) -> Int64Array:
 def _after_events(trace: Trace, at: float | None) -> Standing:
     """Returns what sits on each SM after so many events; None: after all."""
     every = len(trace.sequence)
-    number = every if at is None else integer("standing", "at", at, 0, every)
-    alive, freed = _alive(trace, number)
+    events = every if at is None else integer("standing", "at", at, 0, every)
+    alive, freed = _unreleased(trace, events)
     if trace.replay is None:
-        sms, launches, unsure = _recorded(trace, alive, freed, at_end=number == every)
+        sms, launches, unsure = _recorded(trace, alive, freed, at_end=events == every)
     else:
-        rows = trace.residents(number).rows
+        rows = trace.residents(events).rows
         blocks = rows["blocks"]
         sms, launches, unsure = rows["sm"].repeat(blocks), rows["launch"].repeat(blocks), False
     order = np.lexsort((launches, sms))
     sm, launch, blocks, _ = _grouped(sms[order], launches[order])
-    here = np.bincount(launch, weights=blocks, minlength=len(trace)).astype(np.int64)
-    missing = {k: trace.sequence.launches[k].blocks - int(here[k]) for k in alive}
+    placed = np.bincount(launch, weights=blocks, minlength=len(trace)).astype(np.int64)
+    missing = {k: trace.sequence.launches[k].blocks - int(placed[k]) for k in alive}
     waiting = [(k, blocks) for k, blocks in missing.items() if blocks]
-    when = "after the last event" if number == every else f"after {number} of {every} events"
+    moment_words = (
+        "after the last event" if events == every else f"after {events} of {every} events"
+    )
     note = "Blocks that waited and came later are missing: nobody recorded when they came."
     return Standing(
-        when, sm, launch, blocks, None, None,
+        moment_words, sm, launch, blocks, None, None,
         np.array(waiting, np.int64).reshape(len(waiting), 2), trace.device.sms,
         note if unsure else "",
     )  # fmt: skip
@@ -150,22 +152,22 @@ def _recorded(
         placement = trace[k]
         final = placement.final_smid if at_end else None
         smid = placement.smid if final is None else final
-        here = smid[smid >= 0]
-        parts.append(here.astype(np.int64))
-        owners.append(np.full(len(here), k, np.int64))
-        unsure |= final is None and freed > issued and len(here) < len(smid)
+        placed = smid[smid >= 0]
+        parts.append(placed.astype(np.int64))
+        owners.append(np.full(len(placed), k, np.int64))
+        unsure |= final is None and freed > issued and len(placed) < len(smid)
     return np.concatenate(parts), np.concatenate(owners), unsure
 
 
-def _alive(trace: Trace, events: int) -> tuple[dict[int, int], int]:
+def _unreleased(trace: Trace, events: int) -> tuple[dict[int, int], int]:
     """Returns which launches are not released after so many events, and the last releasing event.
 
     The former has the event that issued each launch; the latter is -1 if none was released.
     """
     launched, released = launched_and_released(trace.sequence)
-    gone = (released >= 0) & (released < events)
-    alive = np.flatnonzero((launched < events) & ~gone)
-    freed = int(released[gone].max(initial=-1))
+    is_released = (released >= 0) & (released < events)
+    alive = np.flatnonzero((launched < events) & ~is_released)
+    freed = int(released[is_released].max(initial=-1))
     return dict(zip(alive.tolist(), launched[alive].tolist(), strict=True)), freed
 
 
@@ -195,11 +197,11 @@ class Rooms:
         """Returns words for why a launch's blocks are on the SM: its room among all SMs."""
         room = int(self.blocks[launch, sm])
         more = int((self.blocks[launch] > room).sum())
-        alike = int((self.blocks[launch] == room).sum()) - 1
+        equal = int((self.blocks[launch] == room).sum()) - 1
         if more:
             rank = f"{counted(more, 'SM')} had more"
-        elif alike:
-            rank = f"the most, as {counted(alike, 'other SM')} had"
+        elif equal:
+            rank = f"the most, as {counted(equal, 'other SM')} had"
         else:
             rank = "the most of all SMs"
         return f"room for {counted(room, 'block')} when it came, {rank}"
@@ -213,10 +215,10 @@ def rooms_of(trace: Trace) -> Rooms | None:
     """Returns the room each SM had; None if it is unknown, or of too many launches."""
     if trace.capacities is None or len(trace) * trace.device.sms > _MOST_CAPACITIES:
         return None
-    found = trace.capacities()
-    blocks = np.array([each.blocks for each in found], np.int64)
+    rooms = trace.capacities()
+    blocks = np.array([room.blocks for room in rooms], np.int64)
     return Rooms(
-        blocks.reshape(len(found), trace.device.sms), tuple(each.limiter for each in found)
+        blocks.reshape(len(rooms), trace.device.sms), tuple(room.limiter for room in rooms)
     )
 
 
@@ -239,21 +241,25 @@ class Usage(HoldsArrays):
         return int(self.used[sm]) / max(int(self.limit[sm]), 1)
 
 
-def usage_of(held: Residents) -> tuple[Usage, ...]:
+def usage_of(residents: Residents) -> tuple[Usage, ...]:
     """Returns how much of slots, warps, registers and shared memory each SM uses."""
-    limits = held.limits
-    each = " of its fullest processing block" if limits.processing_blocks > 1 else ""
+    limits = residents.limits
+    per_block = " of its fullest processing block" if limits.processing_blocks > 1 else ""
 
-    memory = np.where(held.configured > 0, held.configured, limits.shared_memory)
+    memory = np.where(residents.configured > 0, residents.configured, limits.shared_memory)
 
     def of_all(limit: int) -> Int64Array:
-        return np.full(held.device.sms, limit, np.int64)
+        return np.full(residents.device.sms, limit, np.int64)
 
     return (
-        Usage("thread block slots", held.used_slots, of_all(limits.block_slots)),
-        Usage(f"warp slots{each}", held.used_warps.max(axis=1), of_all(limits.warp_slots)),
-        Usage(f"registers{each}", held.used_registers.max(axis=1), of_all(limits.registers)),
-        Usage("bytes of shared memory", held.used_shared_memory, memory.astype(np.int64)),
+        Usage("thread block slots", residents.used_slots, of_all(limits.block_slots)),
+        Usage(
+            f"warp slots{per_block}", residents.used_warps.max(axis=1), of_all(limits.warp_slots)
+        ),
+        Usage(
+            f"registers{per_block}", residents.used_registers.max(axis=1), of_all(limits.registers)
+        ),
+        Usage("bytes of shared memory", residents.used_shared_memory, memory.astype(np.int64)),
     )
 
 
@@ -267,8 +273,9 @@ def usage_at(trace: Trace, at: float | None = None) -> tuple[Usage, ...] | None:
 
 def fullest(usage: Sequence[Usage], sm: int) -> str:
     """Returns words for the resource of which an SM has least left; empty if it is idle."""
-    most = max(usage, key=lambda one: one.share(sm))
-    if not most.used[sm]:
+    fullest_usage = max(usage, key=lambda item: item.share(sm))
+    if not fullest_usage.used[sm]:
         return ""
-    percent = f"{100 * most.share(sm):.0f} %"
-    return f"bound most by {most.what}: {most.used[sm]:,} of {most.limit[sm]:,} ({percent})"
+    percent = f"{100 * fullest_usage.share(sm):.0f} %"
+    used, limit = fullest_usage.used[sm], fullest_usage.limit[sm]
+    return f"bound most by {fullest_usage.what}: {used:,} of {limit:,} ({percent})"

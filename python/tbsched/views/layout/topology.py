@@ -61,19 +61,24 @@ class Topology:
         return f"place {self.rank[sm] + 1} of {len(self.rank)} in the order of preference"
 
 
-def topology_of(what: DeviceSpec | DeviceInfo) -> Topology:
+def topology_of(device: DeviceSpec | DeviceInfo) -> Topology:
     """Returns the map of a device, or of what a trace is of.
 
     A prediction brings its map. Of an observation it is looked up among the devices that are
     shipped, by the vendor's name and the number of SMs. Other boards of the kind may differ.
     """
-    if isinstance(what, DeviceSpec):
-        return _made(what.sms, what.sms_per_tpc, what.gpcs, what.sm_preference)
-    own: Any = what.details.get("topology")
+    if isinstance(device, DeviceSpec):
+        return _made(device.sms, device.sms_per_tpc, device.gpcs, device.sm_preference)
+    topology_data: Any = device.details.get("topology")
     try:
-        return _made(what.sms, own["sms_per_tpc"], own["gpcs"], own["sm_preference"])
+        return _made(
+            device.sms,
+            topology_data["sms_per_tpc"],
+            topology_data["gpcs"],
+            topology_data["sm_preference"],
+        )
     except (TypeError, KeyError, IndexError):  # there is none, or what a file has is no map
-        return _looked_up(what.name, what.sms)
+        return _looked_up(device.name, device.sms)
 
 
 @functools.lru_cache(maxsize=64)
@@ -81,35 +86,35 @@ def _looked_up(title: str, sms: int) -> Topology:
     """Returns the map of the shipped device with this title, or SMs without a map."""
     spec = device_titled(title, sms)
     if spec is not None:
-        found = topology_of(spec)
+        topology = topology_of(spec)
         source = f"The map is that of {spec.name}; other boards may have another."
-        return replace(found, source=f"{source} {found.source}".strip())
+        return replace(topology, source=f"{source} {topology.source}".strip())
     singles = [(sm,) for sm in range(sms)]
     return Topology(_in_rows(singles), source="The map of TPCs and GPCs is not known.")
 
 
 def _made(
-    sms: int, each: int, gpcs: Sequence[Sequence[int]], preference: Sequence[int]
+    sms: int, sms_per_tpc: int, gpcs: Sequence[Sequence[int]], preference: Sequence[int]
 ) -> Topology:
     """Returns a topology of TPCs, GPCs and an order of preference."""
-    tpcs = [tuple(range(first, min(first + each, sms))) for first in range(0, sms, each)]
+    tpcs = [
+        tuple(range(first, min(first + sms_per_tpc, sms))) for first in range(0, sms, sms_per_tpc)
+    ]
     rank = [0] * sms
-    for place, sm in enumerate(preference):
-        rank[sm] = place
-    tpc_of = tuple(sm // each for sm in range(sms))
+    for index, sm in enumerate(preference):
+        rank[sm] = index
+    tpc_by_sm = tuple(sm // sms_per_tpc for sm in range(sms))
     if not gpcs:
         return Topology(
-            _in_rows(tpcs), tpc_of, (), tuple(rank), "Which TPC is in which GPC is not known."
+            _in_rows(tpcs), tpc_by_sm, (), tuple(rank), "Which TPC is in which GPC is not known."
         )
-    rows = [
-        Row(f"GPC {number}", tuple(tpcs[tpc] for tpc in gpc)) for number, gpc in enumerate(gpcs)
-    ]
-    title_of = {tpc: f"GPC {number}" for number, gpc in enumerate(gpcs) for tpc in gpc}
-    outside = tuple(own for tpc, own in enumerate(tpcs) if tpc not in title_of)
+    rows = [Row(f"GPC {index}", tuple(tpcs[tpc] for tpc in gpc)) for index, gpc in enumerate(gpcs)]
+    title_by_tpc = {tpc: f"GPC {index}" for index, gpc in enumerate(gpcs) for tpc in gpc}
+    outside = tuple(tpc_sms for tpc, tpc_sms in enumerate(tpcs) if tpc not in title_by_tpc)
     if outside:
         rows.append(Row("no GPC", outside))
-    gpc_of = tuple(title_of.get(tpc, "no GPC") for tpc in tpc_of)
-    return Topology(tuple(rows), tpc_of, gpc_of, tuple(rank))
+    gpc_by_sm = tuple(title_by_tpc.get(tpc, "no GPC") for tpc in tpc_by_sm)
+    return Topology(tuple(rows), tpc_by_sm, gpc_by_sm, tuple(rank))
 
 
 def _in_rows(tpcs: Sequence[tuple[int, ...]]) -> tuple[Row, ...]:

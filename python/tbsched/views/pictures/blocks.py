@@ -69,14 +69,14 @@ def blocks(trace: Trace, *, ax: Axes | None = None) -> Axes:
 
 def counted_blocks(trace: Trace) -> Rows:
     """Returns blocks per launch and SM, the launches together where there are too many."""
-    each = -(-len(trace) // MOST_ROWS) or 1
-    height, sms = -(-len(trace) // each), trace.device.sms
+    launches_per_row = -(-len(trace) // MOST_ROWS) or 1
+    height, sms = -(-len(trace) // launches_per_row), trace.device.sms
     smid = [placement.smid for placement in trace]
     flat = np.concatenate(smid) if smid else np.empty(0, np.int32)
-    row = np.repeat(np.arange(len(trace)) // each, [len(part) for part in smid])
-    there = flat >= 0
-    cells = np.bincount(row[there] * sms + flat[there], minlength=height * sms)
-    return Rows(cells.reshape(height, sms), np.arange(height) * each, each)
+    row = np.repeat(np.arange(len(trace)) // launches_per_row, [len(part) for part in smid])
+    is_placed = flat >= 0
+    cells = np.bincount(row[is_placed] * sms + flat[is_placed], minlength=height * sms)
+    return Rows(cells.reshape(height, sms), np.arange(height) * launches_per_row, launches_per_row)
 
 
 def heat_map(
@@ -92,8 +92,8 @@ def heat_map(
     """Draws the rows; cells that are zero have the colour of the background."""
     height, sms = rows.cells.shape
     ax = axes_for(function, ax, 12, 1.6 + min(6.5, max(0.28 * max(1, height), 0.8)))
-    most = max(1, int(np.abs(rows.cells).max(initial=0)))
-    colours, norm, ticks = _signed(most) if signed else _unsigned(most)
+    max_value = max(1, int(np.abs(rows.cells).max(initial=0)))
+    colours, norm, ticks = _signed(max_value) if signed else _unsigned(max_value)
     image = ax.imshow(
         np.ma.masked_equal(rows.cells, 0),
         aspect="auto",
@@ -136,28 +136,38 @@ def _lines(ax: Axes, height: int) -> None:
         ax.tick_params(which="minor", length=0)
 
 
-def _unsigned(most: int) -> tuple[Colormap, Normalize, list[int]]:
+def _unsigned(max_value: int) -> tuple[Colormap, Normalize, list[int]]:
     """Colours from 1 to the most, without the ends that vanish on a light or dark background."""
-    shades = np.linspace(0.2, 0.9, 256 if most > _STEPS else most) if most > 1 else [0.45]
+    shades = (
+        np.linspace(0.2, 0.9, 256 if max_value > _STEPS else max_value) if max_value > 1 else [0.45]
+    )
     colours = ListedColormap(colormaps["viridis"](shades))
-    if most > _STEPS:
-        return colours, Normalize(1, most), _round_numbers(1, most)
-    return colours, BoundaryNorm(np.arange(0.5, most + 1), most), list(range(1, most + 1))
+    if max_value > _STEPS:
+        return colours, Normalize(1, max_value), _round_numbers(1, max_value)
+    return (
+        colours,
+        BoundaryNorm(np.arange(0.5, max_value + 1), max_value),
+        list(range(1, max_value + 1)),
+    )
 
 
-def _signed(most: int) -> tuple[Colormap, Normalize, list[int]]:
+def _signed(max_value: int) -> tuple[Colormap, Normalize, list[int]]:
     """Less in purple, more in orange; near zero too they differ from the background."""
-    few = most <= _STEPS // 2
-    steps = most if few else 128
+    few = max_value <= _STEPS // 2
+    steps = max_value if few else 128
     less = np.linspace(0.05, 0.33, steps) if steps > 1 else np.array([0.15])
     shades = colormaps["PuOr_r"](np.concatenate([less, 1 - less[::-1]]))
     if not few:
-        return ListedColormap(shades), Normalize(-most, most), _round_numbers(-most, most)
-    ticks = [*range(-most, 0), *range(1, most + 1)]
-    bounds = [*np.arange(-most, 0) - 0.5, 0.0, *np.arange(1, most + 1) + 0.5]
+        return (
+            ListedColormap(shades),
+            Normalize(-max_value, max_value),
+            _round_numbers(-max_value, max_value),
+        )
+    ticks = [*range(-max_value, 0), *range(1, max_value + 1)]
+    bounds = [*np.arange(-max_value, 0) - 0.5, 0.0, *np.arange(1, max_value + 1) + 0.5]
     return ListedColormap(shades), BoundaryNorm(bounds, len(ticks)), ticks
 
 
-def _round_numbers(least: int, most: int) -> list[int]:
-    ticks = MaxNLocator(6, integer=True).tick_values(least, most)
-    return [int(tick) for tick in ticks if least <= tick <= most]
+def _round_numbers(low: int, high: int) -> list[int]:
+    ticks = MaxNLocator(6, integer=True).tick_values(low, high)
+    return [int(tick) for tick in ticks if low <= tick <= high]

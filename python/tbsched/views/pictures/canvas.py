@@ -38,17 +38,17 @@ class Picture(Axes):
         """Returns the picture as PNG, for notebooks."""
         figure = self.get_figure(root=True)
         assert figure is not None
-        out = io.BytesIO()
+        buffer = io.BytesIO()
         canvas, dpi = figure.canvas, figure.dpi
         try:
             figure.dpi = _SHARPNESS * dpi
             write: Any = FigureCanvasAgg(figure).print_png
-            write(out)  # savefig would draw twice
+            write(buffer)  # savefig would draw twice
         finally:
             figure.dpi = dpi
             figure.set_canvas(canvas)
         width, height = figure.get_size_inches() * dpi
-        return out.getvalue(), {"width": round(width), "height": round(height)}
+        return buffer.getvalue(), {"width": round(width), "height": round(height)}
 
 
 def axes_for(function: str, ax: Axes | None, width: float, height: float) -> Axes:
@@ -83,8 +83,8 @@ def entitle(ax: Axes, title: str, *notes: str) -> None:
     text = " ".join(f"{note[0].upper()}{note[1:].removesuffix('.')}." for note in notes if note)
     figure = ax.get_figure(root=True)
     assert figure is not None
-    wide = figure.get_size_inches()[0] if isinstance(ax, Picture) else inches_of(ax)[0]
-    lines = textwrap.wrap(text, max(40, int((wide - 1) * _LETTERS_PER_INCH)))
+    width = figure.get_size_inches()[0] if isinstance(ax, Picture) else inches_of(ax)[0]
+    lines = textwrap.wrap(text, max(40, int((width - 1) * _LETTERS_PER_INCH)))
     ax.set_title(
         visible(title), loc="left", fontweight="bold", pad=8 + 13 * len(lines), parse_math=False
     )
@@ -114,9 +114,9 @@ def key(
     """
     if not rows:
         return
-    most = _ROWS_BELOW if below else max(4, int(inches_of(ax)[1] * _LINES_PER_INCH))
+    max_rows = _ROWS_BELOW if below else max(4, int(inches_of(ax)[1] * _LINES_PER_INCH))
     count = len(rows) if total is None else total
-    first = rows if count <= most else rows[: most - 1]
+    first = rows if count <= max_rows else rows[: max_rows - 1]
     patches = [Patch(facecolor=colour, label=label) for colour, label in first]
     if len(first) < count:
         patches.append(Patch(facecolor="none", label=f"and {count - len(first):,} more"))
@@ -152,12 +152,12 @@ def add_boxes(
 
 def write_in(ax: Axes, box: Sequence[float], words: str, size: float, colour: ColorType) -> None:
     """Writes into the middle of a box: left, right, top and bottom, in data. It cannot leave it."""
-    left, right, top, bottom = box
+    x_left, right, top, bottom = box
     text = ax.text(
-        (left + right) / 2, (top + bottom) / 2, words, size=size, color=ink_on(colour),
+        (x_left + right) / 2, (top + bottom) / 2, words, size=size, color=ink_on(colour),
         ha="center", va="center_baseline", parse_math=False,
     )  # fmt: skip
-    text.set_clip_box(TransformedBbox(Bbox([[left, top], [right, bottom]]), ax.transData))
+    text.set_clip_box(TransformedBbox(Bbox([[x_left, top], [right, bottom]]), ax.transData))
     text.set_clip_on(True)
     text.set_in_layout(False)  # to lay out a thousand takes long
 

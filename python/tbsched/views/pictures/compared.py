@@ -66,29 +66,29 @@ def compared(
     return _held(diff if isinstance(diff, Diff) else compare_traces(a, b), ax)
 
 
-def _pair(given: Diff | Trace, observation: Trace | None) -> tuple[Trace, Trace]:
+def _pair(diff: Diff | Trace, observation: Trace | None) -> tuple[Trace, Trace]:
     """Returns the two traces to compare."""
-    if isinstance(given, Diff):
+    if isinstance(diff, Diff):
         if observation is not None:
             raise TypeError(
                 f"compared: observation: a Diff holds both traces, got {shown(observation)} too"
             )
-        return given.a, given.b
-    if not isinstance(given, Trace):
+        return diff.a, diff.b
+    if not isinstance(diff, Trace):
         raise TypeError(
             "compared: diff: what compare() returned, or a prediction and an observation, is "
-            f"needed, got {shown(given)}"
+            f"needed, got {shown(diff)}"
         )
-    other = instance("compared", "observation", observation, Trace)
-    if given.sequence != other.sequence:
+    observed = instance("compared", "observation", observation, Trace)
+    if diff.sequence != observed.sequence:
         raise ValueError("compared: observation: the traces are of different sequences")
-    return given, other
+    return diff, observed
 
 
 def _held(diff: Diff, ax: Axes | None) -> Axes:
     """Draws where two held traces differ."""
-    found = diff.first_divergence
-    level = "occupancy" if found is None else found.level
+    divergence = diff.first_divergence
+    level = "occupancy" if divergence is None else divergence.level
     differing = [k for k, launch in enumerate(diff.launches) if not getattr(launch, level)]
     chosen = range(len(diff.launches)) if len(diff.launches) <= MOST_ROWS else differing[:MOST_ROWS]
     cells = [_difference(diff, k, level) for k in chosen]
@@ -99,8 +99,8 @@ def _held(diff: Diff, ax: Axes | None) -> Axes:
     unit = "blocks, b - a" if level == "occupancy" else "blocks elsewhere in b"
     titles, signed = (title, *notes), level == "occupancy"
     axes = heat_map("compared", rows, diff.a, ax, titles, unit, signed=signed)
-    if found is not None:
-        row = list(chosen).index(found.launch)
+    if divergence is not None:
+        row = list(chosen).index(divergence.launch)
         frame = Rectangle((-0.5, row - 0.5), sms, 1, fill=False, edgecolor=ink(), linewidth=1.2)
         frame.set_clip_on(False)
         frame.set_zorder(5)
@@ -120,15 +120,21 @@ def _difference(diff: Diff, launch: int, level: str) -> Int64Array:
 
 def _notes(diff: Diff, level: str, differing: int, chosen: int) -> list[str]:
     """Returns notes: how many launches differ, and at which level."""
-    found = diff.first_divergence
+    divergence = diff.first_divergence
     total = counted(len(diff.launches), "launch", "launches")
-    if found is None:
+    if divergence is None:
         return [f"every block of {total} is on the same SM in both"]
-    what = "blocks per SM differ" if level == "occupancy" else "only the order of blocks differs"
-    sms = found.sms if level == "occupancy" else np.unique(diff.a[found.launch].smid[found.blocks])
+    difference = (
+        "blocks per SM differ" if level == "occupancy" else "only the order of blocks differs"
+    )
+    sms = (
+        divergence.sms
+        if level == "occupancy"
+        else np.unique(diff.a[divergence.launch].smid[divergence.blocks])
+    )
     notes = [
-        f"{what} in {differing:,} of {total}",
-        f"the first, framed, is launch {found.launch}, on SM {few_words(sms.tolist())}",
+        f"{difference} in {differing:,} of {total}",
+        f"the first, framed, is launch {divergence.launch}, on SM {few_words(sms.tolist())}",
     ]
     return notes if chosen == len(diff.launches) else [*notes, f"{chosen:,} of them are shown"]
 
@@ -204,38 +210,38 @@ def _grouped(trace: Trace, ran: StructuredArray) -> _Groups:
     kernel = np.arange(len(launches)) if len(launches) <= _MOST_ROWS else kernels_of(launches)
     count = np.bincount(kernel)
     kernels = np.flatnonzero(count)
-    most = _MOST_ROWS - (len(kernels) > _MOST_ROWS)
+    max_kernels = _MOST_ROWS - (len(kernels) > _MOST_ROWS)
     time = np.bincount(kernel, time_of(ran, len(launches)), len(launches))
     # The kernels that took most time; those that came first are at the top.
-    chosen = np.sort(kernels[np.argsort(-time[kernels], kind="stable")[:most]])
-    numbers = chosen.tolist()
+    chosen = np.sort(kernels[np.argsort(-time[kernels], kind="stable")[:max_kernels]])
+    chosen_launches = chosen.tolist()
     if len(launches) <= _MOST_ROWS:
-        labels = [f"{k}: {label(launches[k], _LETTERS)}" for k in numbers]
+        labels = [f"{k}: {label(launches[k], _LETTERS)}" for k in chosen_launches]
     else:
-        labels = names_of(launches, numbers, count, _LETTERS)
-    row_of = np.full(len(launches), most)
-    row_of[chosen] = np.arange(len(chosen))
-    shades = [colours[k] for k in numbers]
-    if len(kernels) > most:
-        labels.append(f"{len(kernels) - most:,} kernels more")
+        labels = names_of(launches, chosen_launches, count, _LETTERS)
+    row_of_launch = np.full(len(launches), max_kernels)
+    row_of_launch[chosen] = np.arange(len(chosen))
+    shades = [colours[k] for k in chosen_launches]
+    if len(kernels) > max_kernels:
+        labels.append(f"{len(kernels) - max_kernels:,} kernels more")
         shades.append(_OTHERS)
-    return _Groups(labels, row_of[kernel], shades)
+    return _Groups(labels, row_of_launch[kernel], shades)
 
 
 def _resident(rows: StructuredArray, groups: _Groups, edges: Float64Array) -> Float64Array:
     """Returns mean number of resident blocks, float64 (groups, bins)."""
     row = groups.row_of[rows["launch"]]
-    found = np.empty((len(groups.labels), len(edges) - 1))
+    mean_blocks = np.empty((len(groups.labels), len(edges) - 1))
     for group in range(len(groups.labels)):
-        own = rows[row == group]
-        time = _since(own["start_ns"], edges) - _since(own["end_ns"], edges)
-        found[group] = np.diff(time) / np.diff(edges)
-    return found
+        group_rows = rows[row == group]
+        time = _since(group_rows["start_ns"], edges) - _since(group_rows["end_ns"], edges)
+        mean_blocks[group] = np.diff(time) / np.diff(edges)
+    return mean_blocks
 
 
 def _since(times_ns: Int64Array, edges: Float64Array) -> Float64Array:
     """Returns, for each edge, the sum of ``edge - time`` over all times before it."""
     ordered = np.sort(times_ns).astype(np.float64)
     before = ordered.searchsorted(edges)
-    found: Float64Array = before * edges - np.append(0, ordered.cumsum())[before]
-    return found
+    sums: Float64Array = before * edges - np.append(0, ordered.cumsum())[before]
+    return sums

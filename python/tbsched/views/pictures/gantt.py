@@ -99,8 +99,10 @@ def gantt(
     by = by or ("sm" if jobs is None else "stream")
     ran = blocks_that_ran(trace)
     spans, ax = _laid_out(trace, by, ran, ax)
-    what = "blocks on each SM" if by == "sm" else f"launches in each {'task' if jobs else 'stream'}"
-    title, took = f"{who(trace)}: {what} over time", time_of(ran, len(trace))
+    content = (
+        "blocks on each SM" if by == "sm" else f"launches in each {'task' if jobs else 'stream'}"
+    )
+    title, took = f"{who(trace)}: {content} over time", time_of(ran, len(trace))
     if jobs is None:
         return _drawn(ax, spans, by, title, trace.sequence, took)
     if by == "sm":
@@ -191,7 +193,7 @@ def _rectangles(
     """Draws one for each span, a pixel wide at least, with its name where that fits."""
     height = 0.92 / spans.lanes[spans.row]
     top = spans.row - 0.46 + spans.lane * height
-    across, down = inches_of(ax, laid_out=True)
+    across, inches_high = inches_of(ax, laid_out=True)
     figure = ax.get_figure(root=True)
     assert figure is not None
     pixel_ns = spans.length_ns / across * max(_LEAST_INCHES, 1 / figure.dpi)
@@ -199,17 +201,17 @@ def _rectangles(
     left, right = ((time - spans.zero_ns) / scale for time in (spans.begin_ns, until_ns))
     sides = (left, right, top, top + height)
     ax.set_xlim(0, max(spans.length_ns / scale, right.max(initial=0)))
-    wide = until_ns - spans.begin_ns
-    line = min(0.6, 4 * down / max(int(spans.lanes.sum()), 1))
+    width = until_ns - spans.begin_ns
+    line = min(0.6, 4 * inches_high / max(int(spans.lanes.sum()), 1))
     add_boxes(
         ax,
         sides,
         facecolors=colours[spans.launch],
         edgecolors=rcParams["axes.facecolor"],
-        linewidths=np.where(wide < _CUT_FROM * pixel_ns, 0, line),
-        snap=None if wide.min(initial=pixel_ns) >= pixel_ns else False,  # lest some be lost
+        linewidths=np.where(width < _CUT_FROM * pixel_ns, 0, line),
+        snap=None if width.min(initial=pixel_ns) >= pixel_ns else False,  # lest some be lost
     )
-    _names(ax, spans, sides, colours, sequence, (across, down))
+    _names(ax, spans, sides, colours, sequence, (across, inches_high))
 
 
 def _names(
@@ -221,17 +223,17 @@ def _names(
     inches: tuple[float, float],
 ) -> None:
     """Draws names of launches in the longest rectangles, where they fit."""
-    across, down = inches
-    tall = down / len(spans.titles) / spans.lanes[spans.row] * 72 * 0.92
-    wide = (spans.end_ns - spans.begin_ns) / spans.length_ns * across * 72
+    across, height = inches
+    tall = height / len(spans.titles) / spans.lanes[spans.row] * 72 * 0.92
+    width = (spans.end_ns - spans.begin_ns) / spans.length_ns * across * 72
     size = np.minimum(8, 0.75 * tall)
-    letters = (wide / (_LETTER * size) - 1).astype(int)
+    letters = (width / (_LETTER * size) - 1).astype(int)
     fits = np.flatnonzero((size >= 5) & (letters >= 3))
     launches, names = sequence.launches, span_names(sequence)
-    for k in fits[np.argsort(-wide[fits], kind="stable")][:_MOST_LABELS].tolist():
-        number = int(spans.launch[k])
-        is_named = number >= len(launches) or launches[number].name is not None
-        name = names(number)
+    for k in fits[np.argsort(-width[fits], kind="stable")][:_MOST_LABELS].tolist():
+        launch = int(spans.launch[k])
+        is_named = launch >= len(launches) or launches[launch].name is not None
+        name = names(launch)
         if len(name) > letters[k]:
             if not is_named or letters[k] < 6:
                 continue

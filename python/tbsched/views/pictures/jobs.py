@@ -39,20 +39,20 @@ class Jobs:
 
     def launches(self) -> tuple[Launch, ...]:
         """Returns the launches, called as their tasks are: the kernels of one have one colour."""
-        found = list(self._tasks.sequence.launches)
+        launches = list(self._tasks.sequence.launches)
         for job in self._tasks.jobs:
-            for number in job.launches:
-                found[number] = replace(found[number], name=job.task)
-        return tuple(found)
+            for launch in job.launches:
+                launches[launch] = replace(launches[launch], name=job.task)
+        return tuple(launches)
 
     def labelled(self) -> Sequence:
         """Returns the launches without the names of their tasks, which the rows have."""
-        found = list(self._tasks.sequence.launches)
+        launches = list(self._tasks.sequence.launches)
         for job in self._tasks.jobs:
-            for number in job.launches:
-                name = (found[number].name or "").removeprefix(f"{job.task} ")
-                found[number] = replace(found[number], name=name)
-        return with_launches(self._tasks.sequence, found)
+            for launch in job.launches:
+                name = (launches[launch].name or "").removeprefix(f"{job.task} ")
+                launches[launch] = replace(launches[launch], name=name)
+        return with_launches(self._tasks.sequence, launches)
 
     def from_start(self, spans: Spans) -> Spans:
         """Returns the spans on an axis from the program's start to the last deadline or end."""

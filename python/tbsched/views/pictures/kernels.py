@@ -26,8 +26,8 @@ def colour_table(launches: tuple[Launch, ...], transfers: int = 0) -> Float64Arr
     The columns are red, green, blue and opacity.
     """
     colours = colours_of(launches) + [TRANSFER_COLOUR] * transfers
-    names, which = np.unique(np.array(colours, "U7"), return_inverse=True)
-    return to_rgba_array(names.tolist())[which]
+    names, colour_index = np.unique(np.array(colours, "U7"), return_inverse=True)
+    return to_rgba_array(names.tolist())[colour_index]
 
 
 def time_of(ran: StructuredArray, launches: int) -> Float64Array:
@@ -37,24 +37,24 @@ def time_of(ran: StructuredArray, launches: int) -> Float64Array:
 
 
 def names_of(
-    launches: tuple[Launch, ...], numbers: Sequence[int], count: Int64Array, longest: int
+    launches: tuple[Launch, ...], launches_chosen: Sequence[int], count: Int64Array, longest: int
 ) -> list[str]:
     """Returns what kernels are called, by their first launches, and how many launches each has.
 
     Those without a name, and those that are alike when cut, have the number of the launch, too.
     """
-    labels = [label(launches[number], longest) for number in numbers]
+    labels = [label(launches[number], longest) for number in launches_chosen]
     alike = Counter(labels)
-    found = []
-    for number, name in zip(numbers, labels, strict=True):
-        told_apart = launches[number].name is not None and alike[name] == 1
-        several = f" ({count[number]:,})" if count[number] > 1 else ""
-        found.append(f"{'' if told_apart else f'{number}: '}{name}{several}")
-    return found
+    names = []
+    for number, name in zip(launches_chosen, labels, strict=True):
+        has_unique_name = launches[number].name is not None and alike[name] == 1
+        count_words = f" ({count[number]:,})" if count[number] > 1 else ""
+        names.append(f"{'' if has_unique_name else f'{number}: '}{name}{count_words}")
+    return names
 
 
 def key_of_kernels(
-    ax: Axes, launches: tuple[Launch, ...], weights: Float64Array, what: str = "kernel"
+    ax: Axes, launches: tuple[Launch, ...], weights: Float64Array, content: str = "kernel"
 ) -> None:
     """Draws a legend with a row per kernel name; launches without a name have a row each.
 
@@ -62,16 +62,16 @@ def key_of_kernels(
         ax: the axes.
         launches: of a sequence.
         weights: of each launch, how important it is. Kernels without weight are left out.
-        what: launches of one name are.
+        content: launches of one name are.
     """
     kernel = kernels_of(launches)
     weight, count = np.bincount(kernel, weights, len(launches)), np.bincount(kernel)
     order = np.argsort(-weight, kind="stable")[: np.count_nonzero(weight)]
     colours = colours_of(launches)
-    numbers = order[:_MOST].tolist()
-    names = names_of(launches, numbers, count, _LETTERS)
+    launches_shown = order[:_MOST].tolist()
+    names = names_of(launches, launches_shown, count, _LETTERS)
     rows: list[tuple[ColorType, str]] = [
-        (colours[number], name) for number, name in zip(numbers, names, strict=True)
+        (colours[number], name) for number, name in zip(launches_shown, names, strict=True)
     ]
-    title = f"{what} (launches)" if (count > 1).any() else ""
+    title = f"{content} (launches)" if (count > 1).any() else ""
     key(ax, rows, title, total=len(order))

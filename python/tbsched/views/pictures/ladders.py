@@ -39,12 +39,12 @@ def ladder(scores: Iterable[Score], *, ax: Axes | None = None) -> Axes:
         ImportError: matplotlib is missing (``pip install matplotlib``).
         TypeError, ValueError: something else than scores, or none.
     """
-    given = list(items("ladder", "scores", scores))
-    for score in given:
+    listed = list(items("ladder", "scores", scores))
+    for score in listed:
         instance("ladder", "scores", score, Score)
-    if not given:
+    if not listed:
         raise ValueError("ladder: scores: none are given; verify() returns one per predictor")
-    rows = sorted(given, key=_strength)
+    rows = sorted(listed, key=_strength)
     ax = axes_for("ladder", ax, 8, 1.4 + 0.5 * len(rows))
     for step, score in enumerate(rows):
         for (level, colour, _), offset in zip(_LEVELS, (-_BAR / 2, _BAR / 2), strict=True):
@@ -83,5 +83,5 @@ def _note(rows: list[Score]) -> str:
     return words
 
 
-def _range(numbers: list[int]) -> str:
-    return f"{numbers[0]:,}" + (f" to {numbers[-1]:,}" if len(numbers) > 1 else "")
+def _range(values: list[int]) -> str:
+    return f"{values[0]:,}" + (f" to {values[-1]:,}" if len(values) > 1 else "")

@@ -71,7 +71,7 @@ class _Grid:
 
 
 def sm_map(
-    what: Trace | DeviceSpec,
+    trace: Trace | DeviceSpec,
     *,
     at: float | None = None,
     partitions: Iterable[Partition] = (),
@@ -91,7 +91,7 @@ def sm_map(
         >>> ax = tb.show.sm_map(tb.device("h200"), partitions=[*groups, rest])
 
     Args:
-        what: a prediction, an observation, or a device.
+        trace: a prediction, an observation, or a device.
         at: the moment of a trace. In a held sequence it is after so many events, or after all of
             them for None. In a timed one it is a time in seconds on the clock of the trace, or for
             None when most blocks are resident.
@@ -107,15 +107,15 @@ def sm_map(
         ValueError: no such moment; a partition with an SM that the device does not have.
     """
     shown_too = tuple(items("sm_map", "partitions", partitions))
-    if isinstance(what, DeviceSpec):
+    if isinstance(trace, DeviceSpec):
         if at is not None:
             raise TypeError(f"sm_map: at: a device has no moments, got {shown(at)}")
-        return _partitions(what, shown_too, ax) if shown_too else _device(what, ax)
-    if not isinstance(what, Trace):
-        raise TypeError(f"sm_map: what: a Trace or a DeviceSpec is needed, got {shown(what)}")
+        return _partitions(trace, shown_too, ax) if shown_too else _device(trace, ax)
+    if not isinstance(trace, Trace):
+        raise TypeError(f"sm_map: what: a Trace or a DeviceSpec is needed, got {shown(trace)}")
     if shown_too:
         raise TypeError("sm_map: partitions: they are shown in the map of a DeviceSpec")
-    return _trace(what, at, ax)
+    return _trace(trace, at, ax)
 
 
 def _device(spec: DeviceSpec, ax: Axes | None) -> Axes:
@@ -139,13 +139,13 @@ def _partitions(spec: DeviceSpec, partitions: Sequence[Partition], ax: Axes | No
     ax = axes_for("sm_map", ax, _WIDTH, grid.inches)
     colours = np.tile(to_rgba_array(EMPTY), (spec.sms, 1))
     inks, rows = [ink()] * spec.sms, list[tuple[ColorType, str]]()
-    for number, partition in enumerate(partitions):
-        instance("sm_map", f"partitions[{number}]", partition, Partition)
-        colour = PALETTE[number % len(PALETTE)]
+    for index, partition in enumerate(partitions):
+        instance("sm_map", f"partitions[{index}]", partition, Partition)
+        colour = PALETTE[index % len(PALETTE)]
         for sm in partition.sms:
-            integer("sm_map", f"partitions[{number}].sms", sm, 0, spec.sms - 1)
+            integer("sm_map", f"partitions[{index}].sms", sm, 0, spec.sms - 1)
             colours[sm], inks[sm] = to_rgba(colour), ink_on(colour)
-        group = "left over" if partition.split and partition.group is None else str(number)
+        group = "left over" if partition.split and partition.group is None else str(index)
         rows.append((colour, f"{group}: {counted(len(partition), 'SM')}"))
     _boxes(ax, grid, colours)
     _numbers(ax, grid, inks, _INSIDE / 2)
@@ -157,25 +157,25 @@ def _partitions(spec: DeviceSpec, partitions: Sequence[Partition], ax: Axes | No
 def _trace(trace: Trace, at: float | None, ax: Axes | None) -> Axes:
     """Draws the map of a GPU with the blocks on each SM at a moment."""
     topology = topology_of(trace.device)
-    found = standing(trace, moment("sm_map", trace, at))
+    residents = standing(trace, moment("sm_map", trace, at))
     grid = _grid(topology, trace.device.sms, _wide(ax, _WIDTH - _LEGEND))
     ax = axes_for("sm_map", ax, _WIDTH, grid.inches + 0.1)
-    most = max(1, int(found.blocks_per_sm.max(initial=0)))
+    max_blocks = max(1, int(residents.blocks_per_sm.max(initial=0)))
     _boxes(ax, grid, EMPTY)
     colours = colour_table(trace.sequence.launches)
-    share = found.blocks / most * (_INSIDE - _STRIP)
+    share = residents.blocks / max_blocks * (_INSIDE - _STRIP)
     # Launches of an SM stand on each other, the earliest at the bottom.
     above = share.cumsum()
     floor = above - share
-    base = floor[np.searchsorted(found.sm, found.sm)]
-    left, bottom = grid.left[found.sm], grid.top[found.sm] + _INSIDE
+    base = floor[np.searchsorted(residents.sm, residents.sm)]
+    left, bottom = grid.left[residents.sm], grid.top[residents.sm] + _INSIDE
     sides = (left, left + _INSIDE, bottom - (above - base), bottom - (floor - base))
-    add_boxes(ax, sides, facecolors=colours[found.launch], linewidths=0)
+    add_boxes(ax, sides, facecolors=colours[residents.launch], linewidths=0)
     _numbers(ax, grid, [ink()] * trace.device.sms, _STRIP / 2)
-    height = f"a bar of full height is {counted(most, 'block')}"
-    notes = (found.when, height, _waiting(trace, found), found.note, topology.source)
+    height = f"a bar of full height is {counted(max_blocks, 'block')}"
+    notes = (residents.when, height, _waiting(trace, residents), residents.note, topology.source)
     _finish(ax, grid, f"{who(trace)}: what sits on each SM", *notes)
-    blocks = np.bincount(found.launch, found.blocks, len(trace))
+    blocks = np.bincount(residents.launch, residents.blocks, len(trace))
     key_of_kernels(ax, trace.sequence.launches, blocks.astype(np.float64))
     return ax
 
@@ -185,23 +185,23 @@ def _wide(ax: Axes | None, inches: float) -> float:
     return inches_of(ax)[0] if isinstance(ax, Axes) else inches
 
 
-def _grid(topology: Topology, sms: int, wide: float) -> _Grid:
+def _grid(topology: Topology, sms: int, box_width: float) -> _Grid:
     """Returns the rows of the map in as many columns as make its boxes nearly squares."""
     widest = max(len(row.tpcs) * _GAP + sum(map(len, row.tpcs)) for row in topology.rows) - _GAP
     rows = len(topology.rows)
 
     def box(columns: int) -> tuple[float, float]:
         """How wide and tall an SM's box is, in inches."""
-        return (wide / columns - _TITLE) / widest, min(_BOX, _TALLEST / -(-rows // columns))
+        return (box_width / columns - _TITLE) / widest, min(_BOX, _TALLEST / -(-rows // columns))
 
     columns = min(range(1, 7), key=lambda n: abs(np.log(max(box(n)[0], 0.01) / box(n)[1])))
-    across, down = box(columns)
-    step, each = widest + _TITLE / across, -(-rows // columns)
+    across, height = box(columns)
+    step, row_width = widest + _TITLE / across, -(-rows // columns)
     left, top = np.zeros(sms), np.zeros(sms)
     titles, numbered = [], []
     every = max(1, int(np.ceil(_NUMBER / max(across, 1e-3))))
-    for number, row in enumerate(topology.rows):
-        column, y = divmod(number, each)
+    for index, row in enumerate(topology.rows):
+        column, y = divmod(index, row_width)
         x = column * step
         titles.append((x, float(y), row.title))
         numbered += [sm for tpc in row.tpcs for sm in tpc][::every]
@@ -211,7 +211,7 @@ def _grid(topology: Topology, sms: int, wide: float) -> _Grid:
                 x += 1
             x += _GAP
     width = (columns - 1) * step + widest
-    return _Grid(left, top, titles, numbered, width, each, across, 1.1 + down * each)
+    return _Grid(left, top, titles, numbered, width, row_width, across, 1.1 + height * row_width)
 
 
 def _boxes(ax: Axes, grid: _Grid, colours: ColorType | Float64Array) -> None:
@@ -223,11 +223,11 @@ def _numbers(ax: Axes, grid: _Grid, inks: list[str], height: float) -> None:
     """Draws the numbers of SMs in their boxes, at a height from the top."""
     size = min(8.0, max(grid.box * 22, 3.5))
     for sm in grid.numbered:
-        number = ax.text(
+        text = ax.text(
             grid.left[sm] + _INSIDE / 2, grid.top[sm] + height, str(sm), size=size, color=inks[sm],
             ha="center", va="center_baseline",
         )  # fmt: skip
-        number.set_in_layout(False)  # to lay out a thousand takes long
+        text.set_in_layout(False)  # to lay out a thousand takes long
 
 
 def _finish(ax: Axes, grid: _Grid, title: str, *notes: str) -> None:
@@ -242,9 +242,9 @@ def _finish(ax: Axes, grid: _Grid, title: str, *notes: str) -> None:
     entitle(ax, title, *notes)
 
 
-def _waiting(trace: Trace, found: Standing) -> str:
+def _waiting(trace: Trace, residents: Standing) -> str:
     """Returns which launches wait, and how many of their blocks."""
-    rows = found.waiting.tolist()
+    rows = residents.waiting.tolist()
     names = [
         f"{label(trace.sequence.launches[launch], 24)} ({blocks:,})"
         for launch, blocks in rows[:_WAITING_NAMED]

@@ -101,14 +101,14 @@ def resources(
         TypeError, ValueError: no prediction, no such SM, or no such moment.
     """
     instance("resources", "prediction", prediction, Trace)
-    number = integer("resources", "sm", sm, 0, prediction.device.sms - 1)
+    sm_index = integer("resources", "sm", sm, 0, prediction.device.sms - 1)
     at = moment("resources", prediction, at)
-    held = prediction.residents(at)
+    residents = prediction.residents(at)
     parts = [
-        _slots(held, number),
-        _warps(held, number),
-        _registers(held, number),
-        _shared_memory(held, number),
+        _slots(residents, sm_index),
+        _warps(residents, sm_index),
+        _registers(residents, sm_index),
+        _shared_memory(residents, sm_index),
     ]
     rows = sum(len(part.bars) for part in parts) + _BETWEEN * len(parts) + 0.5
     ax = axes_for("resources", ax, 10, 1.0 + 0.27 * rows)
@@ -117,14 +117,14 @@ def resources(
     ax.set_xticks([])
     ax.set_yticks([])
     bare(ax)
-    place = topology_of(prediction.device).place_of(number)
-    entitle(ax, f"{who(prediction)}: {place}", *_notes(prediction, at))
+    position = topology_of(prediction.device).place_of(sm_index)
+    entitle(ax, f"{who(prediction)}: {position}", *_notes(prediction, at))
     colours = colours_of(prediction.sequence.launches)
     placed = list(_placed(parts))
     for part, bar, row in placed:
         _draw(ax, part, bar, row, colours)
     ax.text(0, rows - 0.5, _HATCHED, size="x-small", va="top")
-    _key(ax, prediction, held.of(number), colours)
+    _key(ax, prediction, residents.of(sm_index), colours)
     # Only now is it known how wide the bars are.
     room = inches_of(ax, laid_out=True)[0] * 72 / (_PRINT * _LETTER)
     for _, bar, row in placed:
@@ -142,9 +142,9 @@ def _placed(parts: list[_Part]) -> Iterator[tuple[_Part, _Bar, float]]:
             row += 1
 
 
-def _key(ax: Axes, trace: Trace, there: StructuredArray, colours: Sequence[str]) -> None:
+def _key(ax: Axes, trace: Trace, structured_array: StructuredArray, colours: Sequence[str]) -> None:
     """Draws the launches that the SM has blocks of."""
-    blocks = np.bincount(there["launch"], there["blocks"]).astype(int)
+    blocks = np.bincount(structured_array["launch"], structured_array["blocks"]).astype(int)
     rows = []
     for k in np.flatnonzero(blocks).tolist():
         name = label(trace.sequence.launches[k], _LETTERS)
@@ -152,44 +152,44 @@ def _key(ax: Axes, trace: Trace, there: StructuredArray, colours: Sequence[str])
     key(ax, rows, below=True)
 
 
-def _slots(held: Residents, sm: int) -> _Part:
-    total = held.limits.block_slots
-    shares = [(int(row["launch"]), 1) for row in held.of(sm) for _ in range(row["blocks"])]
-    used = f"{held.used_slots[sm]} of {total}"
+def _slots(residents: Residents, sm: int) -> _Part:
+    total = residents.limits.block_slots
+    shares = [(int(row["launch"]), 1) for row in residents.of(sm) for _ in range(row["blocks"])]
+    used = f"{residents.used_slots[sm]} of {total}"
     return _Part("Thread block slots", [_Bar("", _beside(shares, total), total, used)])
 
 
-def _warps(held: Residents, sm: int) -> _Part:
+def _warps(residents: Residents, sm: int) -> _Part:
     """Returns each warp where its number says; processing blocks take them in turn."""
-    count, total = held.limits.processing_blocks, held.limits.warp_slots
+    count, total = residents.limits.processing_blocks, residents.limits.warp_slots
     pieces: list[list[_Piece]] = [[] for _ in range(count)]
-    for row in held.of(sm):
+    for row in residents.of(sm):
         mask = int(row["warp_slots"])
         for slot in range(count * total):
             if mask >> slot & 1:
-                place = slot // count
-                piece = _Piece(int(row["launch"]), place / total, (place + 1) / total)
+                position = slot // count
+                piece = _Piece(int(row["launch"]), position / total, (position + 1) / total)
                 pieces[slot % count].append(piece)
-    used = held.used_warps[sm].tolist()
+    used = residents.used_warps[sm].tolist()
     bars = [
-        _Bar(_turn(k, count, int(held.turn[sm])), pieces[k], total, f"{used[k]} of {total}")
+        _Bar(_turn(k, count, int(residents.turn[sm])), pieces[k], total, f"{used[k]} of {total}")
         for k in range(count)
     ]
-    in_turn = count > 1 and held.turn[sm] >= 0
+    in_turn = count > 1 and residents.turn[sm] >= 0
     return _Part(
         f"Warp slots ({_NEXT}: where the next warp goes)" if in_turn else "Warp slots", bars
     )
 
 
-def _registers(held: Residents, sm: int) -> _Part:
+def _registers(residents: Residents, sm: int) -> _Part:
     """Returns the bars of the registers of each processing block."""
-    count, total = held.limits.processing_blocks, held.limits.registers
-    each, used = held.registers_per_warp.tolist(), held.used_registers[sm].tolist()
+    count, total = residents.limits.processing_blocks, residents.limits.registers
+    per_block, used = residents.registers_per_warp.tolist(), residents.used_registers[sm].tolist()
     bars = []
     for k in range(count):
         shares: dict[int, int] = {}
-        for launch, warps in held.of(sm)[["launch", "warps"]].tolist():
-            shares[launch] = shares.get(launch, 0) + warps[k] * each[launch]
+        for launch, warps in residents.of(sm)[["launch", "warps"]].tolist():
+            shares[launch] = shares.get(launch, 0) + warps[k] * per_block[launch]
         words = f"{used[k]:,} of {total:,}"
         bars.append(
             _Bar(_processing_block(k, count), _beside(list(shares.items()), total), 1, words)
@@ -197,25 +197,29 @@ def _registers(held: Residents, sm: int) -> _Part:
     return _Part("Registers", bars)
 
 
-def _shared_memory(held: Residents, sm: int) -> _Part:
+def _shared_memory(residents: Residents, sm: int) -> _Part:
     """Returns the blocks in shared memory, by address; pooled memory has them by launch."""
-    total, configured = held.limits.shared_memory, int(held.configured[sm])
-    own = held.pieces[held.pieces["sm"] == sm]
-    blocks = held.shared_memory.tolist()
-    areas = [tuple(map(int, row)) for row in own[["launch", "begin", "end"]]]
+    total, configured = residents.limits.shared_memory, int(residents.configured[sm])
+    sm_pieces = residents.pieces[residents.pieces["sm"] == sm]
+    blocks = residents.shared_memory.tolist()
+    areas = [tuple(map(int, row)) for row in sm_pieces[["launch", "begin", "end"]]]
     if not areas:
-        sizes = [(int(r["launch"]), int(r["blocks"]) * blocks[r["launch"]]) for r in held.of(sm)]
+        sizes = [
+            (int(r["launch"]), int(r["blocks"]) * blocks[r["launch"]]) for r in residents.of(sm)
+        ]
         ends = np.cumsum([0, *(size for _, size in sizes)]).tolist()
         areas = [(k, end - size, end) for (k, size), end in zip(sizes, ends[1:], strict=True)]
     pieces = []
     for launch, begin, end in areas:
         for first in range(begin, end, max(blocks[launch], 1)):
-            kept = min(first + held.limits.shared_memory_reserve, end)
+            reserved_end = min(first + residents.limits.shared_memory_reserve, end)
             last = min(first + blocks[launch], end)
-            pieces.append(_Piece(launch, first / total, kept / total, hatched=True))
-            pieces.append(_Piece(launch, kept / total, last / total))
-    used = f"{size_words(int(held.used_shared_memory[sm]))} of {size_words(configured or total)}"
-    title = "Shared memory by address" if len(own) else "Shared memory"
+            pieces.append(_Piece(launch, first / total, reserved_end / total, hatched=True))
+            pieces.append(_Piece(launch, reserved_end / total, last / total))
+    used = (
+        f"{size_words(int(residents.used_shared_memory[sm]))} of {size_words(configured or total)}"
+    )
+    title = "Shared memory by address" if len(sm_pieces) else "Shared memory"
     if configured:
         title += f", configured to {size_words(configured)} of {size_words(total)}"
         title += _gaps([area[1:] for area in areas], configured)
@@ -298,9 +302,9 @@ def _fitting(trace: Trace, launch: int, letters: int) -> str:
 
 def _notes(trace: Trace, at: float | None) -> list[str]:
     """Returns when, and what waits for what at that moment."""
-    found = standing(trace, at)
-    notes = [found.when]
-    for launch, blocks in found.waiting.tolist()[:_WAITING_NAMED]:
+    residents = standing(trace, at)
+    notes = [residents.when]
+    for launch, blocks in residents.waiting.tolist()[:_WAITING_NAMED]:
         why = limiter_words(trace[launch].limiter or "", trace.device)
         name = cut(trace.sequence.launches[launch].name or f"launch {launch}", 24)
         notes.append(f"{counted(blocks, 'block')} of {name} wait{'s' * (blocks == 1)}: {why}")

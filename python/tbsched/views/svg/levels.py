@@ -46,32 +46,34 @@ def levels_html(rows: Sequence[Level], heading: str, note: str) -> Markup:
         note: below them.
     """
     sms = len(rows[0].blocks)
-    wide = (_WIDTH - _MARGIN) / sms
-    most = max(int(row.blocks.max()) for row in rows) or 1
+    width = (_WIDTH - _MARGIN) / sms
+    max_blocks = max(int(row.blocks.max()) for row in rows) or 1
     shades = []
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         for blocks in np.unique(row.blocks[row.blocks > 0]).tolist():
-            there = np.flatnonzero(np.diff(row.blocks == blocks, prepend=False, append=False))
-            runs = there.reshape(-1, 2).tolist()
+            edges = np.flatnonzero(np.diff(row.blocks == blocks, prepend=False, append=False))
+            runs = edges.reshape(-1, 2).tolist()
             path = boxes(
-                (_MARGIN + first * wide, place * (_ROW + _GAP), (end - first) * wide, _ROW)
+                (_MARGIN + first * width, index * (_ROW + _GAP), (end - first) * width, _ROW)
                 for first, end in runs
             )
-            alike = int((row.blocks == blocks).sum())
-            each = " each" if alike > 1 else ""
-            title = f"{row.name}\n{counted(alike, 'SM')} with {counted(blocks, 'block')}{each}"
-            opacity = f"{0.3 + 0.7 * blocks / most:.2f}"
+            sm_count = int((row.blocks == blocks).sum())
+            each_words = " each" if sm_count > 1 else ""
+            title = (
+                f"{row.name}\n{counted(sm_count, 'SM')} with {counted(blocks, 'block')}{each_words}"
+            )
+            opacity = f"{0.3 + 0.7 * blocks / max_blocks:.2f}"
             shape = element("path", opacity=opacity, d=path)
             shades.append(titled(title, shape, class_="span", fill=row.colour))
     height = len(rows) * (_ROW + _GAP)
     step = max(1, round(sms / _MARKS))
-    tops = [place * (_ROW + _GAP) for place in range(len(rows))]
+    tops = [index * (_ROW + _GAP) for index in range(len(rows))]
     titles = [
         element("text", row.title, x=_MARGIN - 8, y=top + 12, text_anchor="end")
         for row, top in zip(rows, tops, strict=True)
     ]
     marks = [
-        element("text", f"SM {sm}", x=coordinate(_MARGIN + sm * wide), y=height + _AXIS - 5)
+        element("text", f"SM {sm}", x=coordinate(_MARGIN + sm * width), y=height + _AXIS - 5)
         for sm in range(0, sms - step // 2, step)
     ]
     bands = boxes((_MARGIN, top, _WIDTH - _MARGIN, _ROW) for top in tops)

@@ -35,8 +35,10 @@ def moments_html(
     moments = _moments(trace, ran)
     if len(moments) < 2 or trace.device.sms > _MOST_SMS:
         return Markup()
-    found = [standing(trace, at, ran=ran) for at, _ in moments]
-    most = max(1, *(int(each.blocks_per_sm.max(initial=0)) for each in found))
+    moments_drawn = [standing(trace, at, ran=ran) for at, _ in moments]
+    max_blocks = max(
+        1, *(int(residents.blocks_per_sm.max(initial=0)) for residents in moments_drawn)
+    )
     corners, titles, width, height = map_corners(topology_of(trace.device), _SIZE)
     every = range(trace.device.sms)
     choices = [
@@ -51,9 +53,12 @@ def moments_html(
     names = [element("text", title, x=48, y=y, text_anchor="end") for title, y in titles]
     tiles = element("path", class_="box", d=boxes((*corners[sm], _SIZE, _SIZE) for sm in every))
     shown = []
-    for k, each in enumerate(found):
-        fills = _fills(each, most, corners, colours).items()
-        paths = [element("path", fill=colour, d=boxes(own)) for colour, own in fills]
+    for k, residents in enumerate(moments_drawn):
+        fills = _fills(residents, max_blocks, corners, colours).items()
+        paths = [
+            element("path", fill=colour, d=boxes(boxes_of_colour))
+            for colour, boxes_of_colour in fills
+        ]
         shown.append(element("g", *paths, class_=f"m m{k}"))
     about = "blocks on each SM at a chosen moment"
     picture = drawing(round(width), round(height), about, [*names, tiles, *shown])
@@ -67,7 +72,7 @@ def _moments(trace: Trace, ran: StructuredArray | None) -> list[tuple[float, str
         if events > _MOST_EVENTS:
             return []
         chosen = np.unique(np.linspace(1, events, _MOMENTS).round().astype(int)).tolist()
-        return [(number, f"after event {number}") for number in chosen]
+        return [(index, f"after event {index}") for index in chosen]
     if not 1 < len(ran) <= _MOST_BLOCKS:
         return []
     first, last = int(ran["start_ns"].min()), int(ran["end_ns"].max())
@@ -77,14 +82,19 @@ def _moments(trace: Trace, ran: StructuredArray | None) -> list[tuple[float, str
 
 
 def _fills(
-    found: Standing, most: int, corners: dict[int, tuple[float, float]], colours: Sequence[str]
+    residents: Standing,
+    max_blocks: int,
+    corners: dict[int, tuple[float, float]],
+    colours: Sequence[str],
 ) -> dict[str, list[_Box]]:
     """Returns rectangles by colour; a full tile has the most blocks of any SM at any time."""
     fills: dict[str, list[_Box]] = {}
     filled: dict[int, float] = {}
-    rows = zip(found.sm.tolist(), found.launch.tolist(), found.blocks.tolist(), strict=True)
+    rows = zip(
+        residents.sm.tolist(), residents.launch.tolist(), residents.blocks.tolist(), strict=True
+    )
     for sm, launch, blocks in rows:
-        tall = _SIZE * blocks / most
+        tall = _SIZE * blocks / max_blocks
         x, y = corners[sm]
         filled[sm] = filled.get(sm, 0.0) + tall
         box = (x, y + _SIZE - filled[sm], _SIZE, tall)

@@ -30,9 +30,9 @@ def coordinate(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def time_marks(length_ns: int, most: int = 8) -> list[tuple[float, str]]:
+def time_marks(length_ns: int, max_marks: int = 8) -> list[tuple[float, str]]:
     """Returns round times from 0 to a length, each as its share of the length and in words."""
-    rough = length_ns / most
+    rough = length_ns / max_marks
     power = 10.0 ** math.floor(math.log10(max(rough, 1)))
     step = next(power * k for k in (1, 2, 5, 10) if power * k >= rough)
     marks = []

@@ -61,7 +61,7 @@ def map_html(
         heading: above it.
         notes: below it.
     """
-    size = next(pixels for most, pixels in _SIZES if len(tiles) <= most)
+    size = next(pixels for max_sms, pixels in _SIZES if len(tiles) <= max_sms)
     corners, titles, width, height = map_corners(topology, size)
     drawn, fills = [], dict[tuple[str, str], list[tuple[float, float, float, float]]]()
     for sm, tile in enumerate(tiles):
@@ -80,8 +80,10 @@ def map_html(
             )  # fmt: skip
         drawn.append(titled(tile.title, outline, label))
     paths = [
-        element("path", class_=f"still {style}".strip(), fill=colour or None, d=boxes(own))
-        for (colour, style), own in fills.items()
+        element(
+            "path", class_=f"still {style}".strip(), fill=colour or None, d=boxes(boxes_of_colour)
+        )
+        for (colour, style), boxes_of_colour in fills.items()
     ]
     names = [element("text", title, x=_MARGIN - 10, y=y, text_anchor="end") for title, y in titles]
     every = boxes((*corners[sm], size, size) for sm in range(len(tiles)))
@@ -113,9 +115,11 @@ def map_corners(
     return corners, titles, widest, y
 
 
-def _lines(row: Row, most: int) -> list[tuple[tuple[int, ...], ...]]:
+def _lines(row: Row, max_sms: int) -> list[tuple[tuple[int, ...], ...]]:
     """Returns the TPCs of a row in lines of about one length, with at most so many SMs."""
     sms = sum(map(len, row.tpcs))
-    lines = max(1, -(-sms // most))
-    each = max(1, -(-len(row.tpcs) // lines))
-    return [row.tpcs[first : first + each] for first in range(0, len(row.tpcs), each)]
+    lines = max(1, -(-sms // max_sms))
+    tpcs_per_line = max(1, -(-len(row.tpcs) // lines))
+    return [
+        row.tpcs[first : first + tpcs_per_line] for first in range(0, len(row.tpcs), tpcs_per_line)
+    ]

@@ -44,11 +44,13 @@ def standing_html(
     topology = topology_of(trace.device)
     usage = usage_at(trace, at)
     sms = _Sms(trace, standing, topology, rooms_of(trace), usage, waits if few else None, few)
-    most = int(standing.blocks_per_sm.max(initial=0))
-    tiles = [Tile(sms.title(sm), sms.fills(sm, most, colours)) for sm in range(trace.device.sms)]
+    max_blocks = int(standing.blocks_per_sm.max(initial=0))
+    tiles = [
+        Tile(sms.title(sm), sms.fills(sm, max_blocks, colours)) for sm in range(trace.device.sms)
+    ]
     notes = [standing.note]
-    if most:
-        full = f"A full tile is {counted(most, 'block')}, the most on any SM."
+    if max_blocks:
+        full = f"A full tile is {counted(max_blocks, 'block')}, the most on any SM."
         rest = f" Each has the {_FEWER_SHOWN} colours of most blocks; the rest is grey."
         notes.insert(0, full if few else full + rest)
     if sms.usage is None and trace.replay is not None:
@@ -78,7 +80,7 @@ class _Sms:
     waits: Waits | None
     few: bool
 
-    def fills(self, sm: int, most: int, colours: Sequence[str]) -> tuple[Fill, ...]:
+    def fills(self, sm: int, max_blocks: int, colours: Sequence[str]) -> tuple[Fill, ...]:
         """Returns the colours of a tile; of very small ones only those of most blocks."""
         rows = self.found.on(sm)
         launches, blocks = self.found.launch[rows].tolist(), self.found.blocks[rows].tolist()
@@ -89,16 +91,16 @@ class _Sms:
         if not self.few and len(pairs) > _FEWER_SHOWN:
             pairs.sort(key=lambda pair: -pair[1])
             rest = sum(count for _, count in pairs[_FEWER_SHOWN:])
-            shown = (Fill(count / most, colour) for colour, count in pairs[:_FEWER_SHOWN])
-            return *shown, Fill(rest / most, style="rest")
-        return tuple(Fill(count / most, colour) for colour, count in pairs)
+            shown = (Fill(count / max_blocks, colour) for colour, count in pairs[:_FEWER_SHOWN])
+            return *shown, Fill(rest / max_blocks, style="rest")
+        return tuple(Fill(count / max_blocks, colour) for colour, count in pairs)
 
     def title(self, sm: int) -> str:
         """Returns what is shown when the mouse is over it."""
         rows = self.found.on(sm)
         total = int(self.found.blocks[rows].sum())
-        here = counted(total, "block") if total else "idle"
-        lines = [f"{self.topology.place_of(sm)}: {here}"]
+        blocks_words = counted(total, "block") if total else "idle"
+        lines = [f"{self.topology.place_of(sm)}: {blocks_words}"]
         shown = _LAUNCHES_SHOWN if self.few else _FEWER_SHOWN
         lines += [
             self._resident(row) for row in range(rows.start, min(rows.stop, rows.start + shown))
@@ -116,8 +118,8 @@ class _Sms:
     def _resident(self, row: int) -> str:
         """Returns blocks of a launch on an SM, and why they are there."""
         found, launch = self.found, int(self.found.launch[row])
-        given = self.trace.sequence.launches[launch]
-        name = f" {label(given, _NAME if self.few else _SHORT_NAME)}" if given.name else ""
+        spec = self.trace.sequence.launches[launch]
+        name = f" {label(spec, _NAME if self.few else _SHORT_NAME)}" if spec.name else ""
         words = f"launch {launch}{name}: {counted(int(found.blocks[row]), 'block')}"
         if self.rooms is not None:
             words += f"; {self.rooms.why(launch, int(found.sm[row]))}"
@@ -125,9 +127,11 @@ class _Sms:
             times = (found.since_ns, found.until_ns)
             begin, end = (seconds_words(int(time[row]) / 1e9) for time in times)
             words += f"; from {begin} to {end}"
-        if self.waits is not None and len(own := self.waits.of(launch)):
-            (cause, _), _ = shares_of(own)[0]
-            words += f"; waited {seconds_words(waited_ns(own) / 1e9)}, mostly for {cause}"
+        if self.waits is not None and len(waits_of_launch := self.waits.of(launch)):
+            (cause, _), _ = shares_of(waits_of_launch)[0]
+            words += (
+                f"; waited {seconds_words(waited_ns(waits_of_launch) / 1e9)}, mostly for {cause}"
+            )
         return words
 
     def _room_left(self, sm: int, rooms: Rooms) -> str:
@@ -136,8 +140,8 @@ class _Sms:
             return ""
         first = int(self.found.waiting[0, 0])
         rows = self.found.on(sm)
-        here = int(self.found.blocks[rows][self.found.launch[rows] == first].sum())
-        if here < int(rooms.blocks[first, sm]):
+        placed = int(self.found.blocks[rows][self.found.launch[rows] == first].sum())
+        if placed < int(rooms.blocks[first, sm]):
             return ""
         limiter = limiter_words(rooms.bound_by(first, sm), self.trace.device)
         return f"no more of launch {first}, which waits, came here: {limiter}"
@@ -147,8 +151,8 @@ def _waiting_words(trace: Trace, standing: Standing) -> str:
     """Returns which launches wait, and why."""
     parts = []
     for launch, blocks in standing.waiting[:_WAITING_SHOWN].tolist():
-        given = trace.sequence.launches[launch]
-        name = f" ({label(given, _NAME)})" if given.name else ""
+        spec = trace.sequence.launches[launch]
+        name = f" ({label(spec, _NAME)})" if spec.name else ""
         words = f"{counted(blocks, 'block')} of launch {launch}{name}"
         limiter = trace[launch].limiter
         if limiter is not None and not trace.sequence.timed:

@@ -145,11 +145,11 @@ def timeline_html(
     height = 10 * (frame.pitch - gap) * share
     top = 10 * (frame.pitch * spans.row + gap / 2) + spans.lane * height / spans.lanes[spans.row]
     lane = np.maximum(height / spans.lanes[spans.row], 1)
-    left = frame.x(spans.begin_ns)
+    x_left = frame.x(spans.begin_ns)
     right = frame.x(spans.drawn_until_ns(frame.pixel_ns))
-    columns = [left, top, np.maximum(right - left, 2), lane]
-    whole = np.round(np.stack(columns, axis=1)).astype(np.int64)
-    groups = _groups(spans.launch, whole, names)
+    columns = [x_left, top, np.maximum(right - x_left, 2), lane]
+    pixel_boxes = np.round(np.stack(columns, axis=1)).astype(np.int64)
+    groups = _groups(spans.launch, pixel_boxes, names)
     if waiting is not None:
         _add_waits(groups, frame, waiting, gap, names)
     tall = round(frame.height + _AXIS)
@@ -163,7 +163,7 @@ def timeline_html(
         *_ticks(spans, tall),
         *_titles(frame),
         block("g", shapes, class_=_style(spans, lane), transform="scale(.1)"),
-        *_labels(spans, whole, names),
+        *_labels(spans, pixel_boxes, names),
     ]
     return lines(drawing(WIDTH, tall, heading, parts), *map(note_html, (spans.note, *notes)))
 
@@ -175,73 +175,79 @@ def _style(spans: Spans, lane: Float64Array) -> str:
     return "cut" if len(spans.row) <= _CUT and lane.min(initial=_TALL) >= _TALL else "plain"
 
 
-def _groups(launch: Int64Array, whole: Int64Array, names: Names) -> dict[object, _Group]:
+def _groups(launch: Int64Array, pixel_boxes: Int64Array, names: Names) -> dict[object, _Group]:
     """Spans that are one shape: of a launch, of a kernel if there are many, else of a colour."""
     shown = np.unique(launch).tolist()
-    keys: dict[int, object] = {number: number for number in shown}
+    keys: dict[int, object] = {shown_launch: shown_launch for shown_launch in shown}
     if len(shown) > _APART:
-        keys = {number: names.label(number) for number in shown}
+        keys = {shown_launch: names.label(shown_launch) for shown_launch in shown}
     if len(set(keys.values())) > _APART:
-        keys = {number: names.colours[number] for number in shown}
+        keys = {shown_launch: names.colours[shown_launch] for shown_launch in shown}
     members: dict[object, list[int]] = {}
-    for number, key in keys.items():
-        members.setdefault(key, []).append(number)
-    group_of = {number: place for place, own in enumerate(members.values()) for number in own}
-    places = np.array([group_of[number] for number in shown], np.int64)
-    place = places[np.searchsorted(shown, launch)] if shown else launch
-    order = np.argsort(place, kind="stable")
-    bounds = np.searchsorted(place[order], np.arange(len(members) + 1))
-    rows = whole[order].tolist()
+    for shown_launch, key in keys.items():
+        members.setdefault(key, []).append(shown_launch)
+    group_index = {
+        shown_launch: span_group
+        for span_group, group_launches in enumerate(members.values())
+        for shown_launch in group_launches
+    }
+    group_indices = np.array([group_index[shown_launch] for shown_launch in shown], np.int64)
+    span_group = group_indices[np.searchsorted(shown, launch)] if shown else launch
+    order = np.argsort(span_group, kind="stable")
+    bounds = np.searchsorted(span_group[order], np.arange(len(members) + 1))
+    rows = pixel_boxes[order].tolist()
     return {
         key: _Group(
-            names.colours[own[0]],
-            names.title(own[0]) if len(own) == 1 else _title_of(own, names),
+            names.colours[group_launches[0]],
+            names.title(group_launches[0])
+            if len(group_launches) == 1
+            else _title_of(group_launches, names),
             *_paths(rows[bounds[k] : bounds[k + 1]]),
         )
-        for k, (key, own) in enumerate(members.items())
+        for k, (key, group_launches) in enumerate(members.items())
     }
 
 
 def _paths(rows: list[tuple[int, int, int, int]]) -> tuple[str, str]:
     """The boxes that can have lines between them, and those that these would cover."""
     parts = ([row for row in rows if (row[2] < _THIN) == is_thin] for is_thin in (False, True))
-    wide, thin = map(whole_boxes, parts)
-    return wide, thin
+    wide_boxes, thin = map(whole_boxes, parts)
+    return wide_boxes, thin
 
 
-def _title_of(own: list[int], names: Names) -> str:
-    kernels = list(dict.fromkeys(names.label(number) for number in own))
+def _title_of(group_launches: list[int], names: Names) -> str:
+    kernels = list(dict.fromkeys(names.label(launch) for launch in group_launches))
     shown = kernels[:5]
     more = [more_of(len(kernels), len(shown), "kernel")] if len(kernels) > len(shown) else []
-    return "\n".join([f"{counted(len(own), 'launch', 'launches')} of", *shown, *more])
+    return "\n".join([f"{counted(len(group_launches), 'launch', 'launches')} of", *shown, *more])
 
 
 def _add_waits(
     groups: dict[object, _Group], frame: Frame, waiting: Waiting, gap: float, names: Names
 ) -> None:
     """Adds the waits of launches to a picture."""
-    left, right = frame.x(waiting.begin_ns), frame.x(waiting.end_ns)
+    x_left, right = frame.x(waiting.begin_ns), frame.x(waiting.end_ns)
     tall = 10 * (frame.pitch - gap) * 0.16
     top = 10 * (frame.pitch * (waiting.row + 1) - gap / 2) - tall
-    columns = [left, top, np.maximum(right - left, 2), np.full(len(left), tall)]
-    whole = np.round(np.stack(columns, axis=1)).astype(np.int64).tolist()
-    for number_of, box in zip(waiting.launch.tolist(), whole, strict=True):
-        if number_of not in groups:
-            colour = names.colours[number_of]
-            groups[number_of] = _Group(colour, names.title(number_of), "")
-        groups[number_of].wait += whole_boxes([box])
+    columns = [x_left, top, np.maximum(right - x_left, 2), np.full(len(x_left), tall)]
+    pixel_boxes = np.round(np.stack(columns, axis=1)).astype(np.int64).tolist()
+    for launch, box in zip(waiting.launch.tolist(), pixel_boxes, strict=True):
+        if launch not in groups:
+            colour = names.colours[launch]
+            groups[launch] = _Group(colour, names.title(launch), "")
+        groups[launch].wait += whole_boxes([box])
 
 
 def _ticks(spans: Spans, tall: int) -> list[Markup]:
     """Returns the ticks of the time axis."""
     inner = WIDTH - _MARGIN - _RIGHT
-    found = []
+    ticks = []
     for share, words in time_marks(spans.length_ns):
         anchor = "start" if not share else "end" if share > 0.97 else "middle"
         x = coordinate(_MARGIN + share * inner)
         line = element("path", class_="grid", d=f"M{x} 0V{tall - 18}")
-        found.append(line + element("text", words, x=x, y=tall - 4, text_anchor=anchor))
-    return found
+        ticks.append(line + element("text", words, x=x, y=tall - 4, text_anchor=anchor))
+    return ticks
 
 
 def _titles(frame: Frame) -> list[Markup]:
@@ -257,13 +263,13 @@ def _titles(frame: Frame) -> list[Markup]:
     ]  # fmt: skip
 
 
-def _labels(spans: Spans, whole: Int64Array, names: Names) -> list[Markup]:
+def _labels(spans: Spans, pixel_boxes: Int64Array, names: Names) -> list[Markup]:
     """Returns names on the spans that have room for them."""
-    found: list[Markup] = []
-    roomy = np.flatnonzero((whole[:, 3] >= 10 * _NARROW) & (whole[:, 2] >= 240))
+    labels: list[Markup] = []
+    roomy = np.flatnonzero((pixel_boxes[:, 3] >= 10 * _NARROW) & (pixel_boxes[:, 2] >= 240))
     for k in roomy[:_LABELS].tolist():
         launch = int(spans.launch[k])
-        left, top, width, height = (part / 10 for part in whole[k].tolist())
+        x_left, top, width, height = (part / 10 for part in pixel_boxes[k].tolist())
         room = int((width - 8) / 6.2)
         name = names.label(launch)
         if room < min(_LETTERS, len(name)):
@@ -271,6 +277,6 @@ def _labels(spans: Spans, whole: Int64Array, names: Names) -> list[Markup]:
         text = cut(name, min(room, LONGEST))
         if fits(text, width - 6, 10):
             style = "on dark" if is_bright(names.colours[launch]) else "on"
-            x, y = coordinate(left + 4), coordinate(top + height / 2 + 3.5)
-            found.append(element("text", text, class_=style, x=x, y=y))
-    return found
+            x, y = coordinate(x_left + 4), coordinate(top + height / 2 + 3.5)
+            labels.append(element("text", text, class_=style, x=x, y=y))
+    return labels
