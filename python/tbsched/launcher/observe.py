@@ -320,7 +320,7 @@ class Gpu:
         self,
         kind: type[BaseException] | None,
         value: BaseException | None,
-        traceback_type: TracebackType | None,
+        traceback: TracebackType | None,
     ) -> None:
         self.close()
 

@@ -64,6 +64,6 @@ class TraceFile:
         self,
         kind: type[BaseException] | None,
         value: BaseException | None,
-        traceback_type: TracebackType | None,
+        traceback: TracebackType | None,
     ) -> None:
         self.close()

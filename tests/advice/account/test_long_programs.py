@@ -34,7 +34,7 @@ def test_the_time_of_a_thread_takes_some_words_a_call() -> None:
 
 
 def test_nothing_is_kept_of_what_is_not_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joined, "MOST_PREDICTED", 1)
+    monkeypatch.setattr(joined, "MAX_PREDICTED", 1)
     found = Joined()
     for number in range(4):
         found.add_wait(number, Waited(7, number), 0)

@@ -71,7 +71,7 @@ class _Grid:
 
 
 def sm_map(
-    trace: Trace | DeviceSpec,
+    what: Trace | DeviceSpec,
     *,
     at: float | None = None,
     partitions: Iterable[Partition] = (),
@@ -91,7 +91,7 @@ def sm_map(
         >>> ax = tb.show.sm_map(tb.device("h200"), partitions=[*groups, rest])
 
     Args:
-        trace: a prediction, an observation, or a device.
+        what: a prediction, an observation, or a device.
         at: the moment of a trace. In a held sequence it is after so many events, or after all of
             them for None. In a timed one it is a time in seconds on the clock of the trace, or for
             None when most blocks are resident.
@@ -107,15 +107,15 @@ def sm_map(
         ValueError: no such moment; a partition with an SM that the device does not have.
     """
     shown_too = tuple(items("sm_map", "partitions", partitions))
-    if isinstance(trace, DeviceSpec):
+    if isinstance(what, DeviceSpec):
         if at is not None:
             raise TypeError(f"sm_map: at: a device has no moments, got {shown(at)}")
-        return _partitions(trace, shown_too, ax) if shown_too else _device(trace, ax)
-    if not isinstance(trace, Trace):
-        raise TypeError(f"sm_map: what: a Trace or a DeviceSpec is needed, got {shown(trace)}")
+        return _partitions(what, shown_too, ax) if shown_too else _device(what, ax)
+    if not isinstance(what, Trace):
+        raise TypeError(f"sm_map: what: a Trace or a DeviceSpec is needed, got {shown(what)}")
     if shown_too:
         raise TypeError("sm_map: partitions: they are shown in the map of a DeviceSpec")
-    return _trace(trace, at, ax)
+    return _trace(what, at, ax)
 
 
 def _device(spec: DeviceSpec, ax: Axes | None) -> Axes:
