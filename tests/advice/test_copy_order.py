@@ -14,7 +14,7 @@ from helpers import examples
 from importers.written import PROCESS, nsys, row_of_call, row_of_kernel
 from profiled import profiled
 from tbsched.advice.change import Change
-from tbsched.advice.explain.changes.copy_order import earliest, reordered
+from tbsched.advice.explain.changes.copies import earliest, reordered
 from tbsched.hardware.described import device_of_facts
 from tbsched.strategies import programs
 

@@ -1,18 +1,21 @@
-"""Copies that take less time, and hold up less."""
+"""Copies that take less time, hold up less, or follow each other as one."""
 
 from __future__ import annotations
 
 import statistics
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeGuard
 
-from tbsched.advice.explain.changes.proposal import Proposal, edited, free_stream
+from tbsched.advice.explain.changes.proposal import MOST_PAUSE, Proposal, edited, free_stream
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
 from tbsched.counting import counted
+from tbsched.prediction.calls import waits_for_gpu
 from tbsched.program.activity import OPERATOR, UNKNOWN
 from tbsched.program.sequence import (
+    LEGACY_STREAM,
     Copy,
     Event,
     RecordEvent,
@@ -23,41 +26,37 @@ from tbsched.program.sequence import (
 )
 
 _LEAST_BYTES = 1 << 16  # size of copies from which rates are estimated
+_FEWEST = 4  # copies that follow each other
+_START = -1  # the place before the first event
 
 
 def pinned_memory(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """Pinned memory for all copies from and to pageable memory, which then do not block either."""
+    """Pinned memory for all copies from and to pageable memory, which then do not block either.
+
+    A host that reads what was copied from the GPU right away has to wait as long as before.
+    """
     changed: dict[int, Event | None] = {}
     rates = {kind: _pinned_rate(facts, kind) for kind in ("h2d", "d2h")}
     for place, event in enumerate(facts.program.sequence):
-        if isinstance(event, Copy) and not event.pinned and event.kind != "d2d":
-            rate = rates[event.kind]
-            if rate:
-                seconds = min(event.bytes / rate, event.duration or 0.0)
-                changed[place] = replace(event, pinned=True, duration=seconds)
+        if isinstance(event, Copy) and not event.pinned and (rate := rates.get(event.kind)):
+            seconds = min(event.bytes / rate, event.duration or 0.0)
+            changed[place] = replace(event, pinned=True, duration=seconds)
     if not changed:
         return
     waits = _waits_of_copies(facts, [*changed])
     how = " and non_blocking=True" if waits else ""
+    condition = "if their memory can be pinned before (cudaHostAlloc, pin_memory=True)"
+    if not all(event is None or _to_gpu(event) for event in changed.values()):
+        condition += (
+            ", and the host does not read at once what was copied from the GPU: it waits for it "
+            "later"
+        )
     yield edited(
         facts,
         f"pinned memory{how} for {counted(len(changed), 'copy', 'copies')} from or to pageable "
         "memory",
         changed | dict.fromkeys(waits),
-        "if their memory can be pinned before (cudaHostAlloc, pin_memory=True)"
-        + _unwaited(changed),
-    )
-
-
-def _unwaited(changed: dict[int, Event | None]) -> str:
-    """Returns the note that the host must wait for copies from the GPU itself, if there are any.
-
-    A host that reads them right away has to wait as long as before.
-    """
-    if all(event is None or _to_gpu(event) for event in changed.values()):
-        return ""
-    return (
-        ", and the host does not read at once what was copied from the GPU: it waits for it later"
+        condition,
     )
 
 
@@ -94,36 +93,33 @@ def copies_ahead(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
         return
     if any(isinstance(event, WaitEvent) and event.stream == stream for event in sequence):
         return  # the copies may be what waits for the events
-    new, event = free_stream(facts), _free_event(facts)
-    events: list[Event] = []
-    host: list[float] = []
-    before: int | None = None  # the event that stands for all before the last group
+    used = [event.event for event in sequence if isinstance(event, RecordEvent | WaitEvent)]
+    new, number = free_stream(facts), max(used, default=-1) + 1  # a CUDA event that is not used
+    made: list[tuple[Event, float]] = []  # events, and the gaps before them
+    before: int | None = None  # the CUDA event that stands for all before the last group
     count, is_in = 0, False
     for own, gap in zip(sequence, facts.program.host, strict=True):
-        is_copy = isinstance(own, Copy) and own.kind == "h2d" and own.stream == stream
+        is_copy = _to_gpu(own) and own.stream == stream
         thread = getattr(own, "host", 0)
         if is_copy and not is_in:
             if before is not None:
-                events.append(WaitEvent(before, new, host=thread))
-                host.append(0.0)
-            before, event = event, event + 1
-            events.append(RecordEvent(before, stream, host=thread))
-            host.append(0.0)
+                made.append((WaitEvent(before, new, host=thread), 0.0))
+            before, number = number, number + 1
+            made.append((RecordEvent(before, stream, host=thread), 0.0))
         if is_in and not is_copy:
-            events += [RecordEvent(event, new, host=thread), WaitEvent(event, stream, host=thread)]
-            host += [0.0, 0.0]
-            event += 1
+            made.append((RecordEvent(number, new, host=thread), 0.0))
+            made.append((WaitEvent(number, stream, host=thread), 0.0))
+            number += 1
         is_in = is_copy
         if isinstance(own, Copy) and is_copy:
             count += 1
             own = replace(own, stream=new, non_blocking=True)
-        events.append(own)
-        host.append(gap)
+        made.append((own, gap))
     if count:
         yield Proposal(
             f"{count} copies to the GPU in a stream of their own, one group ahead of the kernels",
-            Sequence(events),
-            tuple(host),
+            Sequence(event for event, _ in made),
+            tuple(gap for _, gap in made),
             "if they fill two buffers by turns, and the host has what they copy by then",
         )
 
@@ -131,17 +127,11 @@ def copies_ahead(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
 def _busiest(facts: Facts) -> Stream | None:
     """Returns the stream with most time of copies to the GPU, of those that kernels run in."""
     kernels = {launch.stream for launch in facts.program.sequence.launches}
-    seconds: dict[Stream, float] = {}
+    seconds: dict[Stream, float] = defaultdict(float)
     for event in facts.program.sequence:
         if _to_gpu(event) and event.stream in kernels and event.stream is not None:
-            seconds[event.stream] = seconds.get(event.stream, 0.0) + (event.duration or 0.0)
+            seconds[event.stream] += event.duration or 0.0
     return max(seconds, key=lambda stream: seconds[stream], default=None)
-
-
-def _free_event(facts: Facts) -> int:
-    """Returns the number of a CUDA event that the program does not use."""
-    numbers = [e.event for e in facts.program.sequence if isinstance(e, RecordEvent | WaitEvent)]
-    return max(numbers, default=-1) + 1
 
 
 def _pinned_rate(facts: Facts, kind: str) -> float:
@@ -153,3 +143,135 @@ def _pinned_rate(facts: Facts, kind: str) -> float:
         if event.duration and event.bytes >= _LEAST_BYTES
     ]
     return statistics.median(rates) if rates else facts.spec.host_copy_bandwidth * 1e6
+
+
+def copies_together(facts: Facts) -> Iterator[Proposal]:
+    """Each run of copies of one direction and stream as one copy, which waits once.
+
+    In between the host may wait, and do what it does from one to the next. The one copy takes as
+    long as all, less what each takes however small it is, which is what the shortest one takes.
+    """
+    sequence, gaps = facts.program.sequence, [*facts.program.host]
+    changed: dict[int, Event | None] = {}
+    before = runs = 0
+    for run in _runs_of_copies(facts):
+        copies = [event for place in run if isinstance(event := sequence[place], Copy)]
+        if len(copies) < _FEWEST:
+            continue
+        times = [copy.duration or 0.0 for copy in copies]
+        seconds = sum(times) - min(times) * (len(times) - 1)
+        size = sum(copy.bytes for copy in copies)
+        changed[run[0]] = replace(copies[0], bytes=size, duration=seconds)
+        last = run[-1] if isinstance(sequence[run[-1]], Synchronize) else None
+        for place in run[1:]:
+            gaps[place] = 0.0
+            if place != last:
+                changed[place] = None
+        before, runs = before + len(copies), runs + 1
+    if runs:
+        yield edited(
+            facts,
+            f"{before} copies between host and GPU as {runs}, one for those that follow each other",
+            changed,
+            "if what they copy is put together before, or taken apart after",
+            tuple(gaps),
+        )
+
+
+def _runs_of_copies(facts: Facts) -> Iterator[list[int]]:
+    """Yields the places of copies, and of the waits between them, that follow each other."""
+    open_: dict[tuple[int, Stream | None, str], list[int]] = {}  # by thread, stream and direction
+    for place, event in enumerate(facts.program.sequence):
+        host = getattr(event, "host", 0)
+        if isinstance(event, Copy) and event.kind != "d2d":
+            key: tuple[int, Stream | None, str] = (host, event.stream, event.kind)
+            is_late = facts.program.host[place] > MOST_PAUSE
+            others = [k for k in open_ if k[:2] == key[:2] and (k != key or is_late)]
+            yield from (open_.pop(other) for other in others)
+            open_.setdefault(key, []).append(place)
+        elif isinstance(event, Synchronize):
+            for (thread, _, _), run in open_.items():
+                if thread == host:
+                    run.append(place)
+        else:
+            stream = getattr(event, "stream", None)
+            ended = [key for key in open_ if key[1] == stream]
+            yield from (open_.pop(key) for key in ended)
+    yield from open_.values()
+
+
+def to_gpu_first(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
+    """All copies to the GPU issued before those from it.
+
+    With one copy engine, a copy from the GPU that waits for its kernel holds up those to the GPU
+    of other streams that were issued after it.
+    """
+    if facts.spec.copy_engine_count != 1:
+        return
+    sequence, host = facts.program.sequence, facts.program.host
+    behind = earliest(sequence.events)
+    if not _pass_copies_from_gpu(sequence.events, behind):
+        return
+    order = reordered(len(sequence), behind)
+    yield Proposal(
+        "all copies to the GPU issued before those from it: one copy engine makes both",
+        Sequence([sequence[place] for place in order]),
+        tuple(host[place] for place in order),
+        "if the buffers of all steps fit, and the host has what they copy by then",
+    )
+
+
+def earliest(events: tuple[Event, ...]) -> dict[int, int]:
+    """Returns the event that each copy to the GPU follows once it has moved; -1: it is the first.
+
+    It passes nothing of its stream, nothing of the legacy stream, and no call of its host thread
+    that waits for the GPU. All other events stay in order, and so do copies that move.
+    """
+    behind: dict[int, int] = {}
+    last_of_stream: dict[Stream, int] = {}
+    last_wait: dict[int, int] = {}  # by host thread
+    last_legacy = _START
+    for place, event in enumerate(events):
+        stream, thread = getattr(event, "stream", None), getattr(event, "host", 0)
+        if _may_move(event):
+            own = _START if stream is None else last_of_stream.get(stream, _START)
+            # Behind a copy that moves, too, it has the same place, and comes after it.
+            own = behind.get(own, own)
+            behind[place] = max(own, last_legacy, last_wait.get(thread, _START))
+        if waits_for_gpu(event):
+            last_wait[thread] = place
+        if stream == LEGACY_STREAM:
+            last_legacy = place
+        elif stream is not None:
+            last_of_stream[stream] = place
+    return behind
+
+
+def reordered(events: int, behind: dict[int, int]) -> list[int]:
+    """The places of all events, those that move right behind the event that they may not pass."""
+    return sorted(
+        range(events),
+        key=lambda place: (behind[place], 1, place) if place in behind else (place, 0, place),
+    )
+
+
+def _may_move(event: Event) -> bool:
+    """Whether it is a copy to the GPU for which its host thread does nothing and does not wait."""
+    return (
+        isinstance(event, Copy)
+        and event.kind == "h2d"
+        and event.pinned
+        and not event.blocking
+        and event.stream != LEGACY_STREAM
+    )
+
+
+def _pass_copies_from_gpu(events: tuple[Event, ...], behind: dict[int, int]) -> bool:
+    """Returns whether any that moves passes a copy from the GPU."""
+    last = _START
+    for place, event in enumerate(events):
+        if place in behind and behind[place] < last:
+            return True
+        if isinstance(event, Copy) and event.kind == "d2h":
+            last = place
+    return False

@@ -83,12 +83,12 @@ def _called_between(facts: Facts) -> set[int]:
         thread: np.sort(host["end_ns"][is_other & (host["thread"] == thread)])
         for thread in facts.account.times.lines
     }
-    place, threads, begin, end = windows(facts)
+    every, threads = windows(facts)
     for thread, others in ends.items():
-        own = threads == thread
-        first = np.searchsorted(others, begin[own], side="right")
-        last = np.searchsorted(others, end[own], side="right")
-        found.update(place[own][last > first].tolist())
+        own = every.some(threads == thread)
+        first = np.searchsorted(others, own.begin, side="right")
+        last = np.searchsorted(others, own.end, side="right")
+        found.update(own.of[last > first].tolist())
     return found | set(np.flatnonzero(calls == UNKNOWN).tolist())
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -12,29 +11,16 @@ from tbsched.advice.explain.facts import Facts
 from tbsched.program.activity import UNKNOWN
 from tbsched.program.arrays import BoolArray, Int64Array
 
-# A mask of the rows of ``activity.host`` (or UNKNOWN) that are meant.
-Chosen: TypeAlias = Callable[[Int64Array], BoolArray]
 # By thread of ``activity.host`` its times, sorted and disjoint.
 Times: TypeAlias = dict[int, Intervals]
 
 
-class Windows(NamedTuple):
-    """The times before calls, since the call before it of its host returned; int64 each.
+def windows(facts: Facts) -> tuple[Intervals, Int64Array]:
+    """Returns the times before known calls, since the call before it of its host returned.
 
-    Attributes:
-        place: of the event.
-        thread: of ``activity.host``.
-        begin_ns, end_ns: on the clock of the profile.
+    Also returns the thread of each, a number of ``activity.host``; ``of`` is the place of the
+    event. In the order of events.
     """
-
-    place: Int64Array
-    thread: Int64Array
-    begin_ns: Int64Array
-    end_ns: Int64Array
-
-
-def windows(facts: Facts) -> Windows:
-    """Returns the window of each event whose call is known, in the order of events."""
     calls = facts.calls
     known = np.flatnonzero(calls != UNKNOWN)
     rows = facts.account.activity.host[calls[known]]
@@ -44,36 +30,32 @@ def windows(facts: Facts) -> Windows:
         own = np.flatnonzero(hosts == host)
         returned = np.maximum.accumulate(rows["end_ns"][own])
         begin[own[1:]] = np.minimum(returned[:-1], end[own[1:]])
-    return Windows(known, rows["thread"].astype(np.int64), begin, end)
+    return Intervals(begin, end, known), rows["thread"].astype(np.int64)
 
 
-def time_of(facts: Facts, chosen: Chosen) -> Times:
-    """Returns the times in which threads did what is chosen."""
+def time_of(facts: Facts, chosen: BoolArray) -> Times:
+    """Returns the times in which threads did what is chosen, a mask of ``activity.host``."""
     return {
-        thread: joined(line.some(chosen(line.of)))
+        thread: joined(line.some((line.of != UNKNOWN) & chosen[line.of]))
         for thread, line in facts.account.times.lines.items()
     }
 
 
-def gaps_without(facts: Facts, times: Times) -> tuple[float, ...]:
-    """Returns the gaps between calls, in seconds, without some times of their threads."""
-    found = np.array(facts.program.host)
-    place, threads, begin, end = windows(facts)
-    for thread, own in times.items():
-        some = np.flatnonzero(threads == thread)
-        meets = overlaps(Intervals(begin[some], end[some], place[some]), own)
-        np.subtract.at(found, place[some][meets.first], (meets.end - meets.begin) / 1e9)
-    return tuple(np.maximum(found, 0.0).tolist())
-
-
-def gaps_without_unrecorded(facts: Facts, at_least_ns: int) -> tuple[float, ...]:
-    """The gaps between calls without long times in which the profile has nothing of any thread."""
-    known = [line.some(line.of != UNKNOWN) for line in facts.account.times.lines.values()]
+def unrecorded(facts: Facts) -> Times:
+    """Returns the times in which the profile has nothing of any thread."""
+    lines = facts.account.times.lines
+    known = [line.some(line.of != UNKNOWN) for line in lines.values()]
     busy = joined(Intervals(*(np.concatenate(column) for column in zip(*known, strict=True))))
-    nothing = gaps(busy, -(2**62), 2**62)
+    return dict.fromkeys(lines, gaps(busy, -(2**62), 2**62))
+
+
+def gaps_without(facts: Facts, times: Times, at_least_ns: int = 0) -> tuple[float, ...]:
+    """Returns the gaps between calls, in seconds, without long parts in times of their threads."""
     found = np.array(facts.program.host)
-    place, _, begin, end = windows(facts)
-    meets = overlaps(Intervals(begin, end, place), nothing)
-    long = meets.some(meets.end - meets.begin >= at_least_ns)
-    np.subtract.at(found, place[long.first], (long.end - long.begin) / 1e9)
+    every, threads = windows(facts)
+    for thread, own in times.items():
+        some = every.some(threads == thread)
+        parts = overlaps(some, own)
+        parts = parts.some(parts.end - parts.begin >= at_least_ns)
+        np.subtract.at(found, some.of[parts.first], (parts.end - parts.begin) / 1e9)
     return tuple(np.maximum(found, 0.0).tolist())

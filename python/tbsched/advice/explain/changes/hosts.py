@@ -11,11 +11,11 @@ import numpy as np
 
 from tbsched.advice.explain.changes.host_windows import (
     gaps_without,
-    gaps_without_unrecorded,
     time_of,
+    unrecorded,
 )
 from tbsched.advice.explain.changes.operators import without_operators, without_wait
-from tbsched.advice.explain.changes.proposal import Proposal, edited, with_some
+from tbsched.advice.explain.changes.proposal import Proposal, edited, relaunched
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
 from tbsched.counting import counted
@@ -67,7 +67,7 @@ def without_calls(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]
         return
     is_meant = np.array([_MEMORY.match(each) is not None for each in names], np.bool_)
     is_call = is_meant[host["name"]] & (host["kind"] == CALL)
-    gaps = gaps_without(facts, time_of(facts, lambda rows: (rows != UNKNOWN) & is_call[rows]))
+    gaps = gaps_without(facts, time_of(facts, is_call))
     words = sorted({names[each] for each in host["name"][is_call].tolist()})
     events = {
         place: event
@@ -99,7 +99,7 @@ def without_work(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
             "other threads or processes",
             {},
             f"at most, as nobody knows what it is; {condition}",
-            gaps_without_unrecorded(facts, _UNRECORDED_NS),
+            gaps_without(facts, unrecorded(facts), _UNRECORDED_NS),
         )
         return
     if _launches(facts, name):
@@ -112,8 +112,7 @@ def without_work(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
         return
     how = "by workers of the loader (num_workers, prefetch_factor)"
     how = how if is_loader else "by other threads or processes, or by the GPU"
-    is_named = host["name"] == name
-    gaps = gaps_without(facts, time_of(facts, lambda rows: (rows != UNKNOWN) & is_named[rows]))
+    gaps = gaps_without(facts, time_of(facts, host["name"] == name))
     if _usual(np.subtract(facts.program.host, gaps)) < _HANDED_OVER:
         return
     yield edited(facts, f"the work of {word} done before it is needed, {how}", {}, condition, gaps)
@@ -230,12 +229,9 @@ def warmed_up(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     if guessed:
         conditions.append(f"as first calls that took long suggest: {_listed(facts, guessed)}")
     count = f"{len(loaded)} kernels" if len(loaded) > 1 else facts.named(loaded[0])
-    yield Proposal(
-        f"{count} used once before (or CUDA_MODULE_LOADING=EAGER)",
-        with_some(facts, {k: replace(launches[k], first_use=False) for k in loaded}),
-        tuple(host),
-        ", ".join(conditions),
-    )
+    what = f"{count} used once before (or CUDA_MODULE_LOADING=EAGER)"
+    changed = {k: replace(launches[k], first_use=False) for k in loaded}
+    yield replace(relaunched(facts, what, changed, ", ".join(conditions)), host=tuple(host))
 
 
 def _listed(facts: Facts, launches: list[int]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from tbsched.advice.explain.explanation import Cause
@@ -84,12 +84,13 @@ def both(facts: Facts, one: Proposal, other: Proposal) -> Proposal | None:
     return edited(facts, f"{one.what}; and {other.what}", events, "; ".join(conditions), gaps)
 
 
-def with_some(facts: Facts, changed: dict[int, Launch]) -> Sequence:
-    """Returns the program with other launches in the place of some, by their numbers."""
-    launches = facts.program.sequence.launches
-    return with_launches(
-        facts.program.sequence, [changed.get(k, launch) for k, launch in enumerate(launches)]
-    )
+def relaunched(
+    facts: Facts, what: str, changed: Mapping[int, Launch], condition: str = ""
+) -> Proposal:
+    """Returns the change of some launches, by their numbers."""
+    sequence = facts.program.sequence
+    launches = [changed.get(k, launch) for k, launch in enumerate(sequence.launches)]
+    return Proposal(what, with_launches(sequence, launches), facts.program.host, condition)
 
 
 def _applied(facts: Facts, edits: Edits) -> tuple[Sequence, tuple[float, ...]]:
@@ -109,20 +110,6 @@ def _applied(facts: Facts, edits: Edits) -> tuple[Sequence, tuple[float, ...]]:
             events.append(made)
             gaps.append(gap + kept.pop(host, 0.0))
     return Sequence(events), tuple(gaps)
-
-
-def each_and_all(facts: Facts, launch: int) -> list[tuple[list[int], str]]:
-    """A launch by itself, and all of its kernel in its stream; with what they are called."""
-    found = [([launch], facts.named(launch))]
-    alike = facts.alike(launch)
-    if len(alike) > 1:
-        found.append((alike, f"each of {len(alike)} launches of {facts.kernel_name(launch)}"))
-    return found
-
-
-def moved_to(launch: Launch, stream: int) -> Launch:
-    """Returns the launch in another stream, a non-blocking one of the same partition."""
-    return replace(launch, stream=stream, non_blocking=True)
 
 
 def free_stream(facts: Facts) -> int:

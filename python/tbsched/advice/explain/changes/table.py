@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from tbsched.advice.account.idle import FIRST_USE, HOST, SYNCHRONIZE
-from tbsched.advice.explain.changes.blocks import other_block_size
-from tbsched.advice.explain.changes.carveouts import other_carveout
-from tbsched.advice.explain.changes.copies import copies_ahead, pinned_memory
-from tbsched.advice.explain.changes.copies_together import copies_together
-from tbsched.advice.explain.changes.copy_order import to_gpu_first
+from tbsched.advice.explain.changes.copies import (
+    copies_ahead,
+    copies_together,
+    pinned_memory,
+    to_gpu_first,
+)
 from tbsched.advice.explain.changes.events import without_edge, without_event
-from tbsched.advice.explain.changes.fused import fused
 from tbsched.advice.explain.changes.graphs import as_graphs
 from tbsched.advice.explain.changes.hosts import (
     no_pauses,
@@ -20,12 +20,18 @@ from tbsched.advice.explain.changes.hosts import (
     without_synchronisation,
     without_work,
 )
-from tbsched.advice.explain.changes.moved_data import without_moved_data
+from tbsched.advice.explain.changes.kernels import fused, without_moved_data
+from tbsched.advice.explain.changes.launches import (
+    issued_first,
+    more_connections,
+    more_urgent,
+    other_block_size,
+    other_carveout,
+    other_stream,
+    several_streams,
+)
 from tbsched.advice.explain.changes.operators import without_nonzero
-from tbsched.advice.explain.changes.orders import issued_first, more_urgent
 from tbsched.advice.explain.changes.proposal import Proposal, Proposer
-from tbsched.advice.explain.changes.queues import more_connections
-from tbsched.advice.explain.changes.streams import other_stream, several_streams
 from tbsched.advice.explain.explanation import COPY
 from tbsched.advice.explain.facts import Facts
 
