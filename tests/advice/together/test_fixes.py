@@ -11,9 +11,10 @@ import pytest
 import tbsched as tb
 from advice.together.puzzles import COMMUNICATION, GEMM, LARGE, SCHEDULERS, SMALL, WORKERS
 from helpers import KB
+from tbsched.advice.together.deciding import decided, proved
 from tbsched.advice.together.fixes.fix import Unproved, fixed
 from tbsched.advice.together.fixes.table import KINDS
-from tbsched.advice.together.problem import Problem, decided, proved
+from tbsched.advice.together.problem import Problem
 from tbsched.prediction.together import search
 
 PUZZLES = ((WORKERS, SCHEDULERS), (SMALL, LARGE), (GEMM, COMMUNICATION))

@@ -9,14 +9,14 @@ another one has ended would never start.
 from __future__ import annotations
 
 import itertools
-import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from tbsched.advice.together.given import Pairs, keeps
+from tbsched.advice.together.problem import Decision, Problem, Stranding, late_blocks
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.prediction.together.search import FOREVER, STEP
@@ -28,61 +28,27 @@ ABOVE = ("first_use", "legacy_stream", "hardware_queue", "grids")
 MOST_IN_ALL_ORDERS = 6  # launches
 
 
-@dataclass(frozen=True, slots=True)
-class Hang:
-    """A launch that never gets to the scheduler; attributes as of `Stranding`."""
-
-    sequence: Sequence
-    order: tuple[int, ...]
-    stranded: int
-    cause: str
-    behind: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Above:
-    """What was found above the scheduler.
-
-    Attributes:
-        hang: the first hang that was found.
-        complete: whether all orders were tried, so that no hang was missed.
-        plays: how many predictions it took.
-    """
-
-    hang: Hang | None
-    complete: bool
-    plays: int
-
-
-def hang_above(
-    spec: DeviceSpec,
-    policy: str,
-    launches: tuple[Launch, ...],
-    members: tuple[int, ...],
-    after: Pairs,
-    deadline: float = math.inf,
-    *,
-    shrinks: bool = True,
-) -> Above:
+def hang_above(problem: Problem, *, shrinks: bool = True) -> Decision:
     """Searches for an order of calls in which a launch of a group never reaches the scheduler.
 
     All orders of up to six launches are tried; for more, the given order and those in which one
-    launch comes first or last. Unless it shrinks, the hang may have launches that it does not need.
+    launch comes first or last: then it is not known whether a hang was missed. Unless it shrinks,
+    the hang may have launches that it does not need.
     """
-    if not _can_hang(spec, launches):
-        return Above(None, True, 0)
-    plays = 0
+    launches = problem.launches
+    if not _can_hang(problem.spec, launches):
+        return Decision(True)
     staying = [endless(launch) for launch in launches]
-    for order in _orders(len(launches), after):
-        if deadline <= time.monotonic():
-            return Above(None, False, plays)
+    plays = 0
+    for order in _orders(len(launches), problem.after):
+        if problem.deadline <= time.monotonic():
+            return Decision(None, plays=plays)
         plays += 1
-        hang = _played(spec, policy, staying, order, members)
+        hang = _played(problem, staying, order)
         if hang is not None:
-            if shrinks:
-                hang = _without_others(spec, policy, staying, hang, members, after)
-            return Above(hang, True, plays)
-    return Above(None, len(launches) <= MOST_IN_ALL_ORDERS, plays)
+            hang = _without_others(problem, staying, hang) if shrinks else hang
+            return Decision(False, hang, plays)
+    return Decision(True if len(launches) <= MOST_IN_ALL_ORDERS else None, plays=plays)
 
 
 def _can_hang(spec: DeviceSpec, launches: tuple[Launch, ...]) -> bool:
@@ -116,29 +82,18 @@ def issue_times(launches: int) -> tuple[float, ...]:
     return tuple([number * step for number in range(launches)])
 
 
-def late_blocks(trace: Trace, launch: int) -> int:
-    """Returns how many blocks of a launch start only when others have ended, or never."""
-    start_ns = trace[launch].start_ns
-    assert start_ns is not None
-    return int(np.count_nonzero((trace[launch].smid < 0) | (start_ns >= FOREVER * 1e9)))
-
-
-def _played(
-    spec: DeviceSpec,
-    policy: str,
-    launches: list[Launch],
-    order: tuple[int, ...],
-    members: tuple[int, ...],
-) -> Hang | None:
+def _played(problem: Problem, launches: list[Launch], order: tuple[int, ...]) -> Stranding | None:
     sequence = Sequence([launches[k] for k in order])
-    trace = predict(sequence, spec, policy, issue_times=issue_times(len(order)))
+    times = issue_times(len(order))
+    trace = predict(sequence, problem.spec, problem.policy, issue_times=times)
     for place, number in enumerate(order):
-        if number in members and late_blocks(trace, place):
+        if number in problem.members and late_blocks(trace, place):
             cause, behind = _why(trace, place)
             other = order[behind] if behind >= 0 else None
             if other == number:  # its kernel is loaded, which waits for all that came before
                 other = order[0] if place == 1 else None
-            return Hang(sequence, order, number, cause, other)
+            state = problem.spec.initial_states(problem.policy)[0]
+            return Stranding(sequence, times, order, state, number, cause, other)
     return None
 
 
@@ -150,19 +105,11 @@ def _why(trace: Trace, launch: int) -> tuple[str, int]:
     return str(longest["cause"]), int(longest["behind"])
 
 
-def _without_others(
-    spec: DeviceSpec,
-    policy: str,
-    launches: list[Launch],
-    hang: Hang,
-    members: tuple[int, ...],
-    after: Pairs,
-) -> Hang:
+def _without_others(problem: Problem, launches: list[Launch], hang: Stranding) -> Stranding:
     """Returns the same hang without launches that it does not need."""
-    shortest = hang
     for number in hang.order:
-        left = tuple(k for k in shortest.order if k != number)
-        needed = {first for first, second in after if second in left}
+        left = tuple(k for k in hang.order if k != number)
+        needed = {first for first, second in problem.after if second in left}
         if left and needed <= set(left):
-            shortest = _played(spec, policy, launches, left, members) or shortest
-    return shortest
+            hang = _played(problem, launches, left) or hang
+    return hang

@@ -8,9 +8,10 @@ from dataclasses import replace
 
 from tbsched.advice.together.beside.operations import check_events
 from tbsched.advice.together.capacity import capacity
+from tbsched.advice.together.deciding import decided, proved
 from tbsched.advice.together.given import has_other_work, launches_of, with_blocks
 from tbsched.advice.together.greatest import greatest
-from tbsched.advice.together.problem import Problem, deadline_in, decided, proved
+from tbsched.advice.together.problem import Problem, deadline_in
 from tbsched.advice.together.ranks.budget import budget_ranks
 from tbsched.advice.together.ranks.coresident import Devices
 from tbsched.hardware.catalogue import device as find_device

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import overload
 
-from tbsched.advice.together.beside.deciding import default_group
+from tbsched.advice.together.beside.arrival import default_group
 from tbsched.advice.together.beside.operations import check_events
+from tbsched.advice.together.deciding import decided
 from tbsched.advice.together.fixes.fix import Fix, Unproved
 from tbsched.advice.together.fixes.table import fixes_of
 from tbsched.advice.together.given import (
@@ -20,13 +21,12 @@ from tbsched.advice.together.given import (
     launches_of,
 )
 from tbsched.advice.together.limits import Limit
-from tbsched.advice.together.problem import Problem, deadline_in, decided
+from tbsched.advice.together.problem import Problem, deadline_in, left_waiting
 from tbsched.advice.together.ranks.coresident import (
     Devices,
     RankCoresidency,
     coresident_ranks,
 )
-from tbsched.advice.together.stranded import left_waiting
 from tbsched.advice.together.words import argument
 from tbsched.hardware.assumed import QUEUE, SEVERAL, needs_of, rules_of
 from tbsched.hardware.catalogue import device as find_device

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import graphlib
 from collections.abc import Iterable
 from collections.abc import Sequence as ListOf
 from dataclasses import replace
@@ -120,14 +121,12 @@ def with_blocks(launch: Launch, blocks: int) -> Launch:
     return replace(launch, blocks=blocks, duration=duration)
 
 
-def checked_groups(given: Iterable[Iterable[int]] | None, launches: int) -> Groups:
-    """Returns the numbers of the launches of each group; None is one group of all.
+def checked_groups(given: Iterable[Iterable[int]], launches: int) -> Groups:
+    """Returns the numbers of the launches of each group.
 
     Raises:
         TypeError, ValueError: no launch of that number, one that is in two groups, or none in one.
     """
-    if given is None:
-        return (tuple(range(launches)),)
     groups = []
     seen: set[int] = set()
     for number, group in enumerate(items("coresident", "groups", given)):
@@ -162,7 +161,7 @@ def checked_after(given: Iterable[tuple[int, int]], launches: int) -> Pairs:
             raise ValueError(f"coresident.{where}: two launches are needed, got {shown(pair)}")
         first, second = (integer("coresident", where, k, 0, launches - 1) for k in both)
         pairs.append((first, second))
-    if not is_order(pairs, launches):
+    if not is_order(pairs):
         raise ValueError(f"coresident.after: {pairs} is a circle: none of them would arrive")
     return tuple(pairs)
 
@@ -172,15 +171,16 @@ def keeps(order: tuple[int, ...], pairs: Iterable[tuple[int, int]]) -> bool:
     return all(order.index(first) < order.index(second) for first, second in pairs)
 
 
-def is_order(pairs: Iterable[tuple[int, int]], launches: int) -> bool:
+def is_order(pairs: Iterable[tuple[int, int]]) -> bool:
     """Returns whether the pairs have no cycle, so that the launches can arrive in some order."""
-    ahead = {k: {a for a, b in pairs if b == k} for k in range(launches)}
-    while free := [k for k, first in ahead.items() if not first]:
-        for k in free:
-            del ahead[k]
-        for first in ahead.values():
-            first.difference_update(free)
-    return not ahead
+    order = graphlib.TopologicalSorter[int]()
+    for first, second in pairs:
+        order.add(second, first)
+    try:
+        order.prepare()
+    except graphlib.CycleError:
+        return False
+    return True
 
 
 def called(launches: tuple[Launch, ...], number: int, others: ListOf[Event | Node] = ()) -> str:

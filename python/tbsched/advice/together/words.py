@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tbsched.advice.together.given import called
 from tbsched.advice.together.problem import Decision, Problem, Stranding
 from tbsched.counting import counted
 
@@ -36,7 +35,7 @@ def _full_sms(problem: Problem, found: Decision) -> str:
     if all(row.most + 1e-6 < 1 for row in found.full_sms):
         return "all blocks together fill no SM"
     tightest = max(found.full_sms, key=lambda row: row.most / row.needed if row.needed else 0.0)
-    name = called(problem.launches, tightest.launch)
+    name = problem.called(tightest.launch)
     fewer = f"{int(tightest.most + 1e-6):,} at most"
     return (
         f"before a block of {name} finds no room, {tightest.needed:,} SMs must be full for it; all "
@@ -44,18 +43,13 @@ def _full_sms(problem: Problem, found: Decision) -> str:
     )
 
 
-def called_of(problem: Problem, number: int) -> str:
-    """Returns what a launch, or another operation, is called."""
-    return called(problem.launches, number, problem.others)
-
-
 def _stranded(problem: Problem, stranding: Stranding, waiting: int) -> str:
-    words = f"{called_of(problem, stranding.stranded)} never happens"
+    words = f"{problem.called(stranding.stranded)} never happens"
     if stranding.stranded < len(problem.launches):
         launch = problem.launches[stranding.stranded]
-        name = called(problem.launches, stranding.stranded)
+        name = problem.called(stranding.stranded)
         words = f"{waiting:,} of {counted(launch.blocks, 'block')} of {name} never start"
     words += f" ({stranding.cause})"
     if stranding.behind is not None:
-        words += f", behind {called(problem.launches, stranding.behind)}"
+        words += f", behind {problem.called(stranding.behind)}"
     return words

@@ -6,6 +6,8 @@ copy waits for its end. So the kernel must not wait for the copy.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -312,7 +314,7 @@ def _keep_order(first: Event, second: Event, waits: bool) -> bool:
         first, second: the events.
         waits: whether the host thread waits in one of the calls.
     """
-    if _host(first) != _host(second):
+    if getattr(first, "host", 0) != getattr(second, "host", 0):
         return False
     is_same_stream = _stream(first) == _stream(second) is not None
     return is_same_stream or waits or not _cuda_events(first).isdisjoint(_cuda_events(second))
@@ -321,10 +323,6 @@ def _keep_order(first: Event, second: Event, waits: bool) -> bool:
 def _stream(event: Event) -> object:
     is_call = isinstance(event, HostCall | Synchronize)
     return None if is_call else getattr(event, "stream", None)
-
-
-def _host(event: Event) -> int:
-    return getattr(event, "host", 0)
 
 
 def _cuda_events(event: Event) -> frozenset[int]:
@@ -344,18 +342,18 @@ def _closed(before: list[Mask]) -> tuple[Mask, ...]:
     left = set(range(len(found)))
     done: Mask = 0
     while left:
-        free = [k for k in left if not before[k] & ~done]
+        free = {k for k in left if not before[k] & ~done}
         if not free:
             raise ValueError(
                 "coresident.after: a circle with the order of the sequence: events "
                 f"{sorted(left)[:5]} would wait for themselves"
             )
         for k in free:
-            for other in members(before[k]):
-                found[k] |= found[other]
-            left.remove(k)
-        for k in free:
-            done |= 1 << k
+            found[k] = functools.reduce(
+                operator.or_, map(found.__getitem__, members(before[k])), before[k]
+            )
+        left -= free
+        done |= mask(free)
     return tuple(found)
 
 

@@ -11,12 +11,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tbsched.advice.together.above import endless, late_blocks
+from tbsched.advice.together.above import endless
 from tbsched.advice.together.beside.operations import Operations
 from tbsched.advice.together.beside.waits import Happening, Waits, happening
-from tbsched.advice.together.given import Groups
+from tbsched.advice.together.problem import Problem, Stranding, late_blocks
 from tbsched.advice.together.ranks.work import mask, members
-from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.prediction.together.search import FOREVER, STEP
 from tbsched.program.sequence import (
@@ -38,28 +37,6 @@ _LONGEST = STEP / 10  # seconds of other work in a play
 _LARGEST = 1 << 20  # bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Hung:
-    """An order of calls in which an operation never happens.
-
-    Attributes:
-        sequence: the events in that order.
-        host: for each event the seconds since its host's last call returned.
-        order: the numbers of its launches among those of the program.
-        stranded: the number of the operation.
-        waiting: how many of its blocks never start; 0 of one that is no launch.
-        cause, behind: what it waits for, and the launch that holds it up.
-    """
-
-    sequence: Sequence
-    host: tuple[float, ...]
-    order: tuple[int, ...]
-    stranded: int
-    waiting: int
-    cause: str
-    behind: int | None
-
-
 @dataclass(slots=True)
 class Plays:
     """Plays the orders of a program's calls.
@@ -69,15 +46,12 @@ class Plays:
         taken: how many predictions it took.
     """
 
+    problem: Problem
     work: Operations
-    spec: DeviceSpec
-    policy: str
-    groups: Groups
-    deadline: float
     doubtful: bool = False
     taken: int = 0
 
-    def hung(self, found: Happening) -> Hung | None:
+    def hung(self, found: Happening) -> Stranding | None:
         """Returns an order in which an operation never happens; None: none is found.
 
         Args:
@@ -86,7 +60,7 @@ class Plays:
         most = min(MOST_ORDERS, 10 + _MOST_PAIRS // len(self.work.rows) ** 2)
         orders = itertools.chain(self._aimed(found), self._orders())
         for count, order in enumerate(orders, 1):
-            if count > most or time.monotonic() > self.deadline:
+            if count > most or time.monotonic() > self.problem.deadline:
                 self.doubtful = True
                 return None
             hung = self._hangs(order)
@@ -117,7 +91,7 @@ class Plays:
         """
         earlier = self.work.called_before
         every = mask(range(len(earlier)))
-        asked = {self.work.rows[k].event for group in self.groups for k in group}
+        asked = {self.work.rows[k].event for group in self.problem.groups for k in group}
         prompt = mask(self.work.silent - asked)
 
         def longer(order: tuple[int, ...], called: int) -> Iterator[tuple[int, ...]]:
@@ -130,7 +104,7 @@ class Plays:
 
         return longer((), 0)
 
-    def _hangs(self, order: tuple[int, ...]) -> Hung | None:
+    def _hangs(self, order: tuple[int, ...]) -> Stranding | None:
         """Returns the hang of an order, if the predictor and the rules agree on it."""
         found = self._happening(order)
         missing = found.missing()
@@ -145,13 +119,15 @@ class Plays:
         cause, behind = found.why(stranded)
         events = [self._shortened(event) for event in order]
         place = {event: k for k, event in enumerate(order)}
-        rows = sorted(
-            (place[row.event], k)
-            for k, row in enumerate(self.work.rows)
-            if row.is_launch and row.event in place
-        )
-        numbers = tuple(k for _, k in rows)
-        return Hung(Sequence(events), _gaps(events), numbers, stranded, waiting, cause, behind)
+        launches = [
+            k for k, row in enumerate(self.work.rows) if row.is_launch and row.event in place
+        ]
+        launches.sort(key=lambda k: place[self.work.rows[k].event])
+        state = self.problem.spec.initial_states(self.problem.policy)[0]
+        return Stranding(
+            Sequence(events), None, tuple(launches), state, stranded, cause, behind, _gaps(events),
+            waiting,
+        )  # fmt: skip
 
     def _happening(self, order: tuple[int, ...]) -> Happening:
         """Returns what happens in an order; nothing waits for what its host never calls."""
@@ -162,7 +138,7 @@ class Plays:
             return first in calls and place[first] < place.get(second, -1)
 
         while True:
-            found = happening(Waits(self.work, self.spec, before), self.groups)
+            found = happening(Waits(self.work, self.problem.spec, before), self.problem.groups)
             kept = {event for event in calls if not self._never_called(event, found)}
             if kept == calls:
                 return found
@@ -202,7 +178,8 @@ class Plays:
                     events.append(_probe(rows[k].stream, rows[k].blocking, rows[k].host))
                     probes[k] = transfers
                     transfers += 1
-        trace = predict(Sequence(events), self.spec, self.policy, host=_gaps(events))
+        spec, policy = self.problem.spec, self.problem.policy
+        trace = predict(Sequence(events), spec, policy, host=_gaps(events))
         assert trace.transfer_ns is not None
         found = {}
         for k in missing:
@@ -231,17 +208,17 @@ class Plays:
             return replace(event, duration=min(event.duration, _LONGEST))
         return event
 
-    def _without_others(self, order: tuple[int, ...], hung: Hung) -> Hung:
+    def _without_others(self, order: tuple[int, ...], hung: Stranding) -> Stranding:
         """Returns the same hang without launches of no group that it does not need."""
         rows = self.work.rows
-        keep = {rows[k].event for group in self.groups for k in group}
+        keep = {rows[k].event for group in self.problem.groups for k in group}
         keep |= {rows[k].event for first in self.work.started.values() for k in first}
         keep |= {k for k in order if not isinstance(self.work.sequence[k], Launch)}
         chain = {rows[wait.of].event for _, wait in self._happening(order).chain(hung.stranded)}
         shortest = tuple(k for k in order if k in keep | chain)
         for gone in (None, *sorted(chain - keep)):
             left = tuple(k for k in shortest if k != gone)
-            shorter = self._hangs(left) if time.monotonic() < self.deadline else None
+            shorter = self._hangs(left) if time.monotonic() < self.problem.deadline else None
             if shorter is not None and shorter.stranded == hung.stranded:
                 shortest, hung = left, shorter
         return hung

@@ -12,7 +12,7 @@ before it. So what is sure to happen then is sure in every order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tbsched.advice.together.beside.operations import (
     LET_OTHERS_CALL,
@@ -24,6 +24,7 @@ from tbsched.advice.together.beside.operations import (
 from tbsched.advice.together.given import Groups
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.events.graph import Graph
+from tbsched.program.reachable import reachable
 from tbsched.program.sequence import (
     LEGACY_STREAM,
     Copy,
@@ -54,11 +55,10 @@ class Wait:
     end: bool = True
 
 
-@dataclass(frozen=True, slots=True)
 class Waits:
     """What each operation of a program waits for, in one order of calls or in all.
 
-    Attributes:
+    Args:
         work: the operations.
         spec: the GPU.
         before: whether the first of two events is, or may be, called before the second.
@@ -66,36 +66,26 @@ class Waits:
             channel of a copy engine, or where calls only may hold up other threads.
     """
 
-    work: Operations
-    spec: DeviceSpec
-    before: Callable[[int, int], bool]
-    all_causes: bool = True
-    _shares_queues: bool = field(init=False)
-    _kernels: int = field(init=False)
-    _crowded: frozenset[str] = field(init=False)  # copy engines with more streams than channels
-    _streams: tuple[object, ...] = field(init=False)  # of each operation
-    _held_calls: frozenset[int] = field(init=False)
-    _growing: frozenset[int] = field(init=False)  # launches that set up local memory
-    _empty: frozenset[int] = field(init=False)  # waits for events that nobody has recorded
-
-    def __post_init__(self) -> None:
-        rows = self.work.rows
-        object.__setattr__(self, "_shares_queues", shares_queues(rows, self.spec))
-        object.__setattr__(self, "_kernels", sum(row.is_kernel for row in rows))
+    def __init__(
+        self, work: Operations, spec: DeviceSpec, before: Callable[[int, int], bool],
+        *, all_causes: bool = True,
+    ) -> None:  # fmt: skip
+        self.work, self.spec, self.before, self.all_causes = work, spec, before, all_causes
+        rows = work.rows
+        self._shares_queues = shares_queues(rows, spec)
+        self._kernels = sum(row.is_kernel for row in rows)
+        self._streams = [stream_of(row) for row in rows]
+        self._held_calls = {k for k, row in enumerate(rows) if row.is_held_call}
+        # Launches that set up local memory, and waits for events that nobody has recorded.
+        self._growing = {k for k, row in enumerate(rows) if self._grows(row)}
+        waits = [k for k, row in enumerate(rows) if isinstance(row.work, WaitEvent)]
+        self._empty = {k for k in waits if not self.records(k)}
         streams: dict[str, set[object]] = {}
         for row in rows:
             if (engine := self._engine(row)) is not None:
                 streams.setdefault(engine, set()).add(stream_of(row))
-        crowded = {one for one, using in streams.items() if len(using) > self.spec.copy_channels}
-        object.__setattr__(self, "_crowded", frozenset(crowded))
-        object.__setattr__(self, "_streams", tuple(map(stream_of, rows)))
-        calls = frozenset(k for k, row in enumerate(rows) if row.is_held_call)
-        object.__setattr__(self, "_held_calls", calls)
-        growing = frozenset(k for k, row in enumerate(rows) if self._grows(row))
-        object.__setattr__(self, "_growing", growing)
-        waits = [k for k, row in enumerate(rows) if isinstance(row.work, WaitEvent)]
-        empty = frozenset(k for k in waits if not self.records(k))
-        object.__setattr__(self, "_empty", empty)
+        # Copy engines with more streams than channels.
+        self._crowded = {one for one, using in streams.items() if len(using) > spec.copy_channels}
 
     def of(self, number: int) -> Iterator[Wait]:
         """Yields what an operation waits for."""
@@ -153,12 +143,7 @@ class Waits:
 
     def _comes_before(self, one: int, other: int) -> bool:
         """Returns whether a node waits, by edges of its graph, for another one."""
-        left, seen = [other], {other}
-        while left:
-            ahead = [node for node in self.work.rows[left.pop()].nodes if node not in seen]
-            seen.update(ahead)
-            left += ahead
-        return one in seen and one != other
+        return one != other and one in reachable([other], lambda k: self.work.rows[k].nodes)
 
     def _in_streams(self, number: int, other: int) -> Iterator[Wait]:
         """Yields waits of work in a stream for earlier work."""

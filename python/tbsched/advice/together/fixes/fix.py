@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from tbsched.advice.together.deciding import proved
 from tbsched.advice.together.given import Groups, Pairs
-from tbsched.advice.together.problem import Problem, Stranding, proved
+from tbsched.advice.together.problem import Problem, Stranding
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Launch, Sequence
 
@@ -56,6 +58,14 @@ class Unproved:
     def solved_by(self, changed: Problem) -> bool:
         """Returns whether the changed problem is proved to be safe."""
         return proved(changed, self.stranding)
+
+
+def each_and_all(numbers: Iterable[int]) -> Iterator[list[int]]:
+    """Yields each launch alone, then all of them; nothing, if there are none."""
+    every = list(numbers)
+    yield from ([number] for number in every)
+    if every:
+        yield every
 
 
 def fixed(problem: Problem, fix: Fix) -> Problem:

@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+from tbsched.advice.together.deciding import decided
 from tbsched.advice.together.fixes.fix import Fix, Unproved
-from tbsched.advice.together.given import Pairs, called, is_order, to_launch
-from tbsched.advice.together.problem import Problem, Stranding, decided
-from tbsched.advice.together.words import called_of
+from tbsched.advice.together.given import Pairs, is_order, to_launch
+from tbsched.advice.together.problem import Problem, Stranding
 from tbsched.program.sequence import Launch
 
 _PLAYS = 10_000  # budget for the next witness, which is found soon if there is one
@@ -41,7 +41,7 @@ def order(unproved: Unproved) -> Iterator[Fix]:
     stranding: Stranding | None = unproved.stranding
     while stranding is not None and (new := _missing_pairs(stranding, (*problem.after, *found))):
         found += new
-        if not is_order([*problem.after, *found], len(problem.launches)):
+        if not is_order([*problem.after, *found]):
             break
         yield from _fix(problem, found)
         ordered = replace(problem, after=(*problem.after, *found))
@@ -60,8 +60,8 @@ def _after_other_work(unproved: Unproved) -> Iterator[Fix]:
     if stranding is not None:
         others.sort(key=lambda number: number != stranding.stranded)
         launches.sort(key=lambda number: number != stranding.behind)
-    for first, second in itertools.product(others, launches):
-        yield from _fix(problem, [(first, second)])
+    for pair in itertools.product(others, launches):
+        yield from _fix(problem, [pair])
 
 
 def _kind(problem: Problem, number: int) -> tuple[object, ...]:
@@ -91,9 +91,7 @@ def _in_order(problem: Problem, size: Callable[[Launch], int]) -> list[tuple[int
 def _holds(unproved: Unproved, pairs: Iterable[tuple[int, int]]) -> bool:
     problem = unproved.problem
     after = (*problem.after, *pairs)
-    if not is_order(after, problem.count):
-        return False
-    return unproved.solved_by(replace(problem, after=after))
+    return is_order(after) and unproved.solved_by(replace(problem, after=after))
 
 
 def _needed(unproved: Unproved, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -107,15 +105,13 @@ def _needed(unproved: Unproved, pairs: list[tuple[int, int]]) -> list[tuple[int,
 
 def _fix(problem: Problem, pairs: list[tuple[int, int]]) -> Iterator[Fix]:
     after: Pairs = (*problem.after, *pairs)
-    if len(set(after)) < len(after) or not is_order(after, problem.count):
+    if len(set(after)) < len(after) or not is_order(after):
         return
     words = []
     for first, rows in itertools.groupby(sorted(pairs), key=lambda pair: pair[0]):
         later = to_launch(problem.launches, (second for _, second in rows))
         if first < len(problem.launches):
-            words.append(
-                f"{later} when all blocks of {called(problem.launches, first)} have started"
-            )
+            words.append(f"{later} when all blocks of {problem.called(first)} have started")
         else:
-            words.append(f"{later} when {called_of(problem, first)} is over")
+            words.append(f"{later} when {problem.called(first)} is over")
     yield Fix("order", "; ".join(words), problem.launches, after, problem.groups)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tbsched.advice.together.fixes.fix import Fix, Unproved
+from tbsched.advice.together.fixes.fix import Fix, Unproved, each_and_all
 from tbsched.advice.together.given import to_launch
 from tbsched.program.events.transfers import Transfer
 from tbsched.program.sequence import LEGACY_STREAM, GraphLaunch, Launch, Sequence
@@ -21,15 +21,13 @@ def streams(unproved: Unproved) -> Iterator[Fix]:
         for number, one in enumerate(launches)
         if one.stream == LEGACY_STREAM or (one.stream is not None and often[one.stream] > 1)
     ]
-    for numbers in (*([number] for number in shared), shared):
-        if numbers:
-            what = to_launch(launches, numbers)
-            each = "a stream of its own" if len(numbers) == 1 else "a stream each"
-            legacy = any(launches[number].stream == LEGACY_STREAM for number in numbers)
-            kind = f"{each} (cudaStreamNonBlocking)" if legacy else each
-            changes = {number: _alone(launches[number]) for number in numbers}
-            yield unproved.changed("streams", f"{what} in {kind}", changes)
-
+    for numbers in each_and_all(shared):
+        what = to_launch(launches, numbers)
+        each = "a stream of its own" if len(numbers) == 1 else "a stream each"
+        legacy = any(launches[number].stream == LEGACY_STREAM for number in numbers)
+        kind = f"{each} (cudaStreamNonBlocking)" if legacy else each
+        changes = {number: _alone(launches[number]) for number in numbers}
+        yield unproved.changed("streams", f"{what} in {kind}", changes)
     yield from _non_blocking(unproved)
 
 

@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from tbsched.advice.together.above import MOST_IN_ALL_ORDERS
-from tbsched.advice.together.fixes.carveouts import carveout
-from tbsched.advice.together.fixes.cooperative import cooperative
 from tbsched.advice.together.fixes.fix import Fix, Unproved, fixed
-from tbsched.advice.together.fixes.grids import grid
-from tbsched.advice.together.fixes.loading import loading
 from tbsched.advice.together.fixes.orders import order
 from tbsched.advice.together.fixes.partitions import partition
-from tbsched.advice.together.fixes.registers import registers
-from tbsched.advice.together.fixes.set_up import set_up
+from tbsched.advice.together.fixes.settings import (
+    carveout,
+    cooperative,
+    grid,
+    loading,
+    registers,
+    set_up,
+)
 from tbsched.advice.together.fixes.streams import streams
 from tbsched.progress import bar
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from tbsched.advice.together.greatest import greatest
 from tbsched.program.sequence import Event, Launch, Sequence
 
 
@@ -109,14 +110,8 @@ def _smaller_grids(
         most = max(one.blocks // one.cluster for one in _of(sequence, name))
         if most == 1 or not is_safe(_at_most(sequence, name, 1)):
             continue
-        low, high = 1, most  # clusters: enough, and not known to be
-        while high - low > 1:
-            middle = (low + high) // 2
-            if is_safe(_at_most(sequence, name, middle)):
-                low = middle
-            else:
-                high = middle
-        changed = _at_most(sequence, name, low)
+        enough = greatest(1, most - 1, lambda k, name=name: is_safe(_at_most(sequence, name, k)))
+        changed = _at_most(sequence, name, enough)
         blocks = max(one.blocks for one in _of(changed, name))
         before = max(one.blocks for one in _of(sequence, name))
         words = f"at most {blocks} blocks for {name!r} on each GPU, not {before}"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from tbsched.advice.together.deciding import decided
 from tbsched.advice.together.given import Pairs, held, with_blocks
-from tbsched.advice.together.problem import Problem, decided
+from tbsched.advice.together.problem import Problem
 from tbsched.advice.together.ranks.work import Mask, Work, mask, members
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
@@ -89,11 +90,11 @@ class Room:
         """
         if whole >= self.spec.resident_grids:
             return []
-        rest, before = self._ahead(order[whole], arrived), 0
+        work, rest, before = self.work, self._ahead(order[whole], arrived), 0
         for number in order[:whole]:
-            before |= self.work.ended_before[number] | self.work.arrived_before[number]
+            before |= work.ended_before[number] | work.arrived_before[number]
         # Kernels for which a launch waits in its stream or in line.
-        between = members(rest & ~before & ~self.work.meeting)
+        between = members(rest & ~before & ~work.meeting)
         for kernel in between if whole else ():
             if not self._kernel_goes_on(order[:whole], kernel, arrived):
                 return [kernel]
@@ -120,26 +121,34 @@ class Room:
 
     def _beside(self, arrived: Mask) -> Mask:
         """Returns other launches that may be on the GPU while these arrive, or before."""
-        found, ended = 0, -1
+        ended, work = -1, self.work
         for number in members(arrived):
-            ended &= self.work.ended_before[number]
-        for number, launch in enumerate(self.work.launches):
-            waits = self.work.ended_before[number] & arrived
-            last = self.work.arrived_before[number] & arrived == arrived
-            known = (arrived | ended) >> number & 1
-            if launch.gpu == self.gpu and not (waits or last or known):
-                found |= 1 << number
-        return found
+            ended &= work.ended_before[number]
+        return mask(
+            number
+            for number, launch in enumerate(work.launches)
+            if launch.gpu == self.gpu
+            and not work.ended_before[number] & arrived
+            and work.arrived_before[number] & arrived != arrived
+            and not (arrived | ended) >> number & 1
+        )
 
     def _ahead(self, launch: int, arrived: Mask) -> Mask:
         """Returns the launches that end, and that may be on the GPU before a launch is resident."""
-        found = 0
-        for number, other in enumerate(self.work.launches):
-            waits = self.work.ended_before[number] & arrived
-            later = self.work.arrived_before[number] >> launch & 1
-            if other.gpu == self.gpu and not (arrived >> number & 1 or waits or later):
-                found |= 1 << number
-        return found
+        work = self.work
+        return mask(
+            number
+            for number, other in enumerate(work.launches)
+            if other.gpu == self.gpu
+            and not arrived >> number & 1
+            and not work.ended_before[number] & arrived
+            and not work.arrived_before[number] >> launch & 1
+        )
+
+    def _remembered(self, key: tuple[object, ...], answer: Callable[[], bool]) -> bool:
+        if key not in self._known:
+            self._known[key] = answer()
+        return self._known[key]
 
     def _next_fits(self, order: tuple[int, ...], arrived: Mask) -> bool:
         """Returns whether the last launch is proved to be resident behind the others.
@@ -148,10 +157,7 @@ class Room:
             order: launches that stay; each becomes resident when those before it are.
             arrived: all launches that stay.
         """
-        key = ("next", order, arrived)
-        if key not in self._known:
-            self._known[key] = self._next_proved(order, arrived)
-        return self._known[key]
+        return self._remembered(("next", order, arrived), lambda: self._next_proved(order, arrived))
 
     def _next_proved(self, order: tuple[int, ...], arrived: Mask) -> bool:
         ahead = [self._ahead(number, arrived) for number in order]
@@ -170,15 +176,15 @@ class Room:
             number: the kernel.
             arrived: all launches that stay.
         """
-        key = ("kernel", order, number, arrived)
-        if key not in self._known:
-            one = self.work.launches[number]
+        one = self.work.launches[number]
+
+        def goes_on() -> bool:
             ahead = [self._ahead(each, arrived) & ~(1 << number) for each in order]
-            self._known[key] = not one.cooperative and self._finds_room(
-                (*order, number), with_blocks(one, one.cluster),
-                [*ahead, self._beside(arrived) | 1 << number],
-            )  # fmt: skip
-        return self._known[key]
+            ahead.append(self._beside(arrived) | 1 << number)
+            block = with_blocks(one, one.cluster)
+            return not one.cooperative and self._finds_room((*order, number), block, ahead)
+
+        return self._remembered(("kernel", order, number, arrived), goes_on)
 
     def _finds_room(self, order: tuple[int, ...], last: Launch, ahead: list[Mask]) -> bool:
         """Returns whether the last launch is proved to be resident behind the others.
@@ -210,13 +216,14 @@ class Room:
 
     def _all_fit(self, chosen: tuple[int, ...], beside: Mask) -> bool:
         """Returns whether launches are proved to be resident, in whichever order they arrive."""
-        key = ("all", chosen, beside)
-        if key not in self._known:
+
+        def fit() -> bool:
             ending = self._apart(members(beside))
-            self._known[key] = always_fit(self._apart(chosen), ending, self.spec, self.policy) or (
+            return always_fit(self._apart(chosen), ending, self.spec, self.policy) or (
                 not ending and self._proved(chosen, self._known_order(chosen))
             )
-        return self._known[key]
+
+        return self._remembered(("all", chosen, beside), fit)
 
     def _known_order(self, chosen: tuple[int, ...]) -> Pairs:
         return tuple(
@@ -227,14 +234,14 @@ class Room:
 
     def _block_fits(self, chosen: tuple[int, ...], beside: Mask, number: int) -> bool:
         """Returns whether a block of a launch that ends is proved to find room beside others."""
-        key = ("block", frozenset(chosen), beside, number)
-        if key not in self._known:
-            one = self.work.launches[number]
+        one = self.work.launches[number]
+
+        def fits() -> bool:
             block = apart(with_blocks(one, one.cluster), len(chosen))
-            self._known[key] = not one.cooperative and finds_room(
-                [*self._apart(chosen), block], self._apart(members(beside)), self.spec, self.policy
-            )
-        return self._known[key]
+            staying, ending = [*self._apart(chosen), block], self._apart(members(beside))
+            return not one.cooperative and finds_room(staying, ending, self.spec, self.policy)
+
+        return self._remembered(("block", frozenset(chosen), beside, number), fits)
 
     def _apart(self, numbers: Iterable[int]) -> tuple[Launch, ...]:
         return tuple([apart(self.work.launches[k], at) for at, k in enumerate(numbers)])

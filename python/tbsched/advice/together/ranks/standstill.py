@@ -8,12 +8,15 @@ If there is no such U, the program cannot hang.
 
 from __future__ import annotations
 
+import functools
 import itertools
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tbsched.advice.together.ranks.room import Room, Stuck
 from tbsched.advice.together.ranks.work import Mask, Work, mask, members
+from tbsched.program.reachable import reachable
 
 MOST_SETS = 5000  # of groups that are looked at
 
@@ -48,10 +51,8 @@ def standstills(work: Work, rooms: list[Room]) -> Iterator[Standstill]:
     sets = list(itertools.islice(_unended(work), MOST_SETS + 1))
     doubtful = []
     for groups in sets[:MOST_SETS]:
-        launches = 0
-        for name in groups:
-            launches |= work.groups[name]
-        arrived = _first(work, launches)
+        launches = work.of(groups)
+        arrived = mask(k for k in members(launches) if not work.ended_before[k] & launches)
         behind = {name for name in groups if work.groups[name] & ~arrived}
         if behind == groups:
             yield Standstill(groups, arrived, (), True)
@@ -79,29 +80,12 @@ def _unended(work: Work) -> Iterator[frozenset[str]]:
         found: set[frozenset[str]] = set()
         for groups in sorted(latest, key=sorted):
             for name in sorted(set(work.groups) - groups):
-                more = _closed(groups | {name}, waits)
+                more = frozenset(reachable(groups | {name}, waits.__getitem__))
                 if more not in seen:
                     seen.add(more)
                     found.add(more)
                     yield more
         latest = found
-
-
-def _closed(groups: frozenset[str], waits: dict[str, set[str]]) -> frozenset[str]:
-    while True:
-        more = groups.union(*(waits[name] for name in groups))
-        if more == groups:
-            return more
-        groups = more
-
-
-def _first(work: Work, launches: Mask) -> Mask:
-    """Returns the launches that wait for none of the others."""
-    found = 0
-    for number in members(launches):
-        if not work.ended_before[number] & launches:
-            found |= 1 << number
-    return found
 
 
 def _without_room(
@@ -119,8 +103,6 @@ def _without_room(
         for room in rooms
     ]
     for chosen in itertools.product(*filter(None, by_gpu)):
-        waiting = 0
-        for stuck in chosen:
-            waiting |= stuck.waiting
+        waiting = functools.reduce(operator.or_, (stuck.waiting for stuck in chosen), 0)
         if chosen and all(work.groups[name] & waiting for name in others):
             yield Standstill(groups, arrived, chosen, False)

@@ -24,7 +24,6 @@ from tbsched.program.sequence import (
 )
 
 Mask = int  # a set of launches: bit k is launch k
-_ENGINE_COPIES = ("h2d", "d2h", "p2p")  # others are kernels of the driver
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +140,7 @@ class _Reading:
                 record = self._record(event.event, event.host)
                 if event.event in self.recorded:
                     self._into(event.gpu, event.stream, event.host)
-                    self._take_time(event.gpu, event.stream)
+                    self.busy.add((event.gpu, event.stream))
                     self.streams[event.gpu, event.stream] |= record
             case HostCall(holds="throughout"):
                 self.unseen.add("calls that hold the driver while they wait")
@@ -153,14 +152,11 @@ class _Reading:
                 self._host_waits(event.host, self._all_of(event.gpu, None, event.host))
             case HostCall():
                 pass
-            case HostFunction():
-                self._into(event.gpu, event.stream, event.host)
-                self._take_time(event.gpu, event.stream)
             case Copy(kind="p2p", stream="legacy"):
                 self.unseen.add("peer copies in the legacy stream")
-            case Copy() if event.kind in _ENGINE_COPIES:
+            case HostFunction() | Copy(kind="h2d" | "d2h" | "p2p"):  # others are kernels
                 self._into(event.gpu, event.stream, event.host)
-                self._take_time(event.gpu, event.stream)
+                self.busy.add((event.gpu, event.stream))
             case _:
                 self.unseen.add(f"{type(event).__name__} events")
 
@@ -209,20 +205,14 @@ class _Reading:
         self.streams[gpu, stream] = found
         return found
 
-    def _take_time(self, gpu: int, stream: object) -> None:
-        self.busy.add((gpu, stream))
-
     def _record(self, event: int, host: int) -> Mask:
         self.hosts_of_event.setdefault(event, set()).add(host)
         return self.recorded.get(event, 0)
 
     def _all_of(self, gpu: int, stream: Stream | None, host: int) -> Mask:
         self.hosts_of.setdefault(gpu, set()).add(host)
-        found = 0
-        for (on, number), waits in self.streams.items():
-            if on == gpu and stream in (None, number):
-                found |= waits
-        return found
+        keys = [key for key in self.streams if key[0] == gpu and stream in (None, key[1])]
+        return functools.reduce(operator.or_, map(self.streams.__getitem__, keys), 0)
 
     def _host_waits(self, host: int, ended: Mask) -> None:
         self.waited[host] = self.waited.get(host, 0) | ended

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import itertools
+from dataclasses import replace
 
 from tbsched.advice.together.beside.operations import Operations, operations_of
-from tbsched.advice.together.beside.plays import Hung, Plays
+from tbsched.advice.together.beside.plays import Plays
 from tbsched.advice.together.beside.waits import Happening, Waits, happening, sure_waits
-from tbsched.advice.together.given import Groups, Pairs, called, is_order
+from tbsched.advice.together.given import Pairs, is_order
+from tbsched.advice.together.problem import Decision, Problem
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.together.ended_work import always_fit
 from tbsched.program.sequence import (
@@ -23,24 +25,8 @@ from tbsched.program.sequence import (
 # A launch that leaves one slot of 1,024 threads free leaves room for the driver's kernels
 # (docs/explanation/copies.md). Their own threads and registers are not measured.
 _DRIVER_KERNEL = Launch(1, 1024, 32)
+_MOST_PLAYED_TO_PROVE = 6  # events, whose orders are played only for a proof
 _OF_STREAMS = (Copy, Memset, HostFunction, WriteValue, WaitValue)
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """Whether all operations of the groups are sure to happen, if launches find room.
-
-    Attributes:
-        sure: None if it is not known.
-        hung: an order of calls in which one never happens.
-        why: what may keep one from happening, if it is not known.
-        plays: how many predictions it took.
-    """
-
-    sure: bool | None
-    hung: Hung | None
-    why: str
-    plays: int
 
 
 def default_group(sequence: Sequence, spec: DeviceSpec) -> tuple[int, ...]:
@@ -54,41 +40,32 @@ def default_group(sequence: Sequence, spec: DeviceSpec) -> tuple[int, ...]:
     )
 
 
-def arrival(
-    work: Operations, spec: DeviceSpec, policy: str, groups: Groups, deadline: float,
-    *, only_to_prove: bool,
-) -> Arrival:  # fmt: skip
-    """Returns whether the operations of groups are sure to happen, whatever the order of calls."""
+def arrival(problem: Problem, work: Operations, *, only_to_prove: bool) -> Decision:
+    """Decides whether the operations of groups are sure to happen, if launches find room."""
 
     def before(first: int, second: int) -> bool:
         return first != second and not work.called_before[first] >> second & 1
 
-    found = happening(Waits(work, spec, before), groups)
+    found = happening(Waits(work, problem.spec, before), problem.groups)
     if not found.missing():
-        return Arrival(True, None, "", 0)
-    why = _doubt(work, found)
-    if only_to_prove and _orders_are_many(work):
-        return Arrival(None, None, why, 0)
-    plays = Plays(work, spec, policy, groups, deadline)
+        return Decision(True)
+    why = _doubt(problem, found)
+    if only_to_prove and len(work.called_before) > _MOST_PLAYED_TO_PROVE:
+        return Decision(None, why=why)
+    plays = Plays(problem, work)
     hung = plays.hung(found)
     if hung is not None:
-        return Arrival(False, hung, "", plays.taken)
+        return Decision(False, hung, plays.taken)
     if not plays.doubtful:
-        return Arrival(True, None, "", plays.taken)
-    return Arrival(None, None, why, plays.taken)
+        return Decision(True, plays=plays.taken)
+    return Decision(None, plays=plays.taken, why=why)
 
 
-def _orders_are_many(work: Operations) -> bool:
-    return len(work.called_before) > 6
-
-
-def _doubt(work: Operations, found: Happening) -> str:
+def _doubt(problem: Problem, found: Happening) -> str:
     number = found.missing()[0]
     cause, behind = found.why(number)
-    launches = work.sequence.launches
-    others = [row.work for row in work.rows[work.launches :]]
-    words = f"{called(launches, number, others)} may wait for ever ({cause})"
-    return words if behind is None else f"{words}, behind {called(launches, behind, others)}"
+    words = f"{problem.called(number)} may wait for ever ({cause})"
+    return words if behind is None else f"{words}, behind {problem.called(behind)}"
 
 
 def room_of_driver_kernels(
@@ -128,22 +105,20 @@ def launch_pairs(work: Operations, spec: DeviceSpec, after: Pairs) -> Pairs:
 
 def called_pairs(work: Operations, pairs: Pairs) -> Pairs:
     """Returns the pairs, and those of launches that are called in one order in any case."""
-    rows = work.rows[: work.launches]
+    events = [row.event for row in work.rows[: work.launches]]
     more = [
         (first, second)
-        for second, row in enumerate(rows)
-        for first, other in enumerate(rows)
-        if work.called_before[row.event] >> other.event & 1
+        for second, first in itertools.product(range(len(events)), repeat=2)
+        if work.called_before[events[second]] >> events[first] & 1
     ]
     found = tuple(dict.fromkeys((*pairs, *more)))
-    return found if is_order(found, len(rows)) else pairs
+    return found if is_order(found) else pairs
 
 
 def keeps_calls(work: Operations, order: tuple[int, ...]) -> bool:
     """Returns whether launches may be called in this order."""
-    rows = work.rows
+    events = (work.rows[number].event for number in order)
     return not any(
-        work.called_before[rows[first].event] >> rows[second].event & 1
-        for place, first in enumerate(order)
-        for second in order[place + 1 :]
+        work.called_before[first] >> second & 1
+        for first, second in itertools.combinations(events, 2)
     )
