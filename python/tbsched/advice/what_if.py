@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from tbsched.advice.block_sizes import BLOCK_SIZES, with_block_size
 from tbsched.advice.change import Change
 from tbsched.advice.orders import best_order
+from tbsched.counting import first_listed
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.fitting.merged import merged
@@ -168,7 +169,11 @@ def _with_block_sizes(
         threads = integer("what_if", "block_sizes", given, 1, 1024)
         made = {k: with_block_size(seq.launches[k], threads) for k in numbers}
         launches = [made.get(k) or launch for k, launch in enumerate(seq.launches)]
-        who = f"launch {numbers[0]}" if len(numbers) == 1 else f"launches {_listed(numbers)}"
+        who = (
+            f"launch {numbers[0]}"
+            if len(numbers) == 1
+            else f"launches {first_listed(map(str, numbers), _NAMED)}"
+        )
         if launches != list(seq.launches):
             yield f"{who} in blocks of {threads} threads", with_launches(seq, launches)
 
@@ -180,8 +185,3 @@ def _longest_kernels(program: Program) -> list[list[int]]:
         groups.setdefault(kernel_of(launch) or number, []).append(number)
     ran = program.measured["end_ns"] - program.measured["start_ns"]
     return sorted(groups.values(), key=lambda own: -int(ran[own].sum()))[:_KERNELS]
-
-
-def _listed(numbers: list[int]) -> str:
-    some = ", ".join(map(str, numbers[:_NAMED]))
-    return some if len(numbers) <= _NAMED else f"{some} and {len(numbers) - _NAMED} more"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tbsched.hangs.control_flow import ALL, comes_back, reached_by
 from tbsched.hangs.disassembler import Instructions
 from tbsched.hangs.instruction import CLOCK, COUNTS, DESCRIPTOR, Instruction, names, split
+from tbsched.program.reachable import reachable
 
 _CONSTANT = re.compile(r"c\[0x0\]\[(0x[0-9a-f]+)\]")
 _ADDRESS = re.compile(r"\[([^]]*)\]")
@@ -33,6 +34,7 @@ _COMPARES = re.compile(rf"^U?ISETP\.(?:NE|LT|LE|GT|GE)\b.*,\s*(?:{_NUMBER}|U?RZ)
 _ADDS_ONE_NUMBER = re.compile(rf"^(?:U?IADD3|VIADD)\s+U?R\d+,\s*U?R\d+,\s*{_NUMBER}")
 _DEEPEST = 16  # steps back from an address to what it is made of
 _STORES = re.compile(r"^(?:STG?|REDG?|ATOMG?)\.")
+_LOADED = re.compile(r"^(?:LD|LDG|ATOM|ATOMG|LDL|LDS)\b")
 _LOCAL = re.compile(r"^(?:LDS|ATOMS|LD\.|SYNCS\.PHASECHK)")
 _ZERO = re.compile(r"^(?:MOV|CS2R|IMAD\.MOV\S*)\s+\S+,\s*(?:RZ,\s*RZ,\s*)?(?:RZ|SRZ|0x0)$")
 _VARIES = re.compile(
@@ -165,7 +167,7 @@ class _Sum:
         return _Sum(self.constant * factor, tuple((term, f * factor) for term, f in self.terms))
 
 
-def _total(values: list[_Sum | None]) -> _Sum | None:
+def _total(values: Iterable[_Sum | None]) -> _Sum | None:
     total = _Sum()
     for each in values:
         if each is None:
@@ -175,9 +177,7 @@ def _total(values: list[_Sum | None]) -> _Sum | None:
 
 
 def _product(one: _Sum | None, other: _Sum | None) -> _Sum | None:
-    if one is None or other is None:
-        return None
-    if one.terms and other.terms:
+    if one is None or other is None or (one.terms and other.terms):
         return None
     return one.times(other.constant) if not other.terms else other.times(one.constant)
 
@@ -266,9 +266,20 @@ class _Reading:
         """Returns whether a load of a loop has the same address in each turn."""
         if self._address(number) is not None:
             return True
+        return not self._of_address(number) & self._written_in(loop)
+
+    def _of_address(self, number: int) -> set[str]:
+        """Returns the registers of the address of a load or store."""
         address = _ADDRESS.search(DESCRIPTOR.sub("", self.every[number].body))
-        own = set(names([address[1]], True)) if address is not None else set()
-        return not any(own & self.every[each].writes for each in loop)
+        return set(names([address[1]], True)) if address is not None else set()
+
+    def _written_in(self, loop: Iterable[int]) -> set[str]:
+        return {name for each in loop for name in self.every[each].writes}
+
+    def _writer_before(self, name: str, number: int) -> int | None:
+        """Returns the last instruction before another one, in the code, that writes a register."""
+        before = range(number - 1, -1, -1)
+        return next((each for each in before if name in self.every[each].writes), None)
 
     def _ends_soon(self, leaving: Instruction, loop: range) -> bool:
         """Returns whether a branch leaves a loop after a number of turns that the code fixes.
@@ -294,8 +305,7 @@ class _Reading:
     def _at_entry(self, name: str, loop: range) -> _Sum | None:
         """Returns what a register is where a loop begins; None: no sum, or a loop around changes
         it."""
-        before = range(loop.start - 1, -1, -1)
-        at = next((each for each in before if name in self.every[each].writes), None)
+        at = self._writer_before(name, loop.start)
         around = [each for each in self.loops if each.start < loop.start < each.stop]
         if at is None or self.every[at].guard is not None or any(at not in own for own in around):
             return None
@@ -335,20 +345,15 @@ class _Reading:
 
     def _is_counter(self, number: int, among: set[int], loop: range) -> bool:
         """Returns whether an integer is added to its own value of the turn before, or shifted."""
-        if not _STEPS.match(self.every[number].body):
-            return False
-        left, seen = [number], set[int]()
-        while left:
-            at = left.pop()
+
+        def steps(at: int) -> Iterator[int]:
             for name in self.every[at].reads:
                 for writer in self._writers(name, at, loop):
-                    if writer == number:
-                        return True
-                    is_step = _STEPS.match(self.every[writer].body)
-                    if writer in among and writer not in seen and is_step:
-                        seen.add(writer)
-                        left.append(writer)
-        return False
+                    if writer in among and _STEPS.match(self.every[writer].body):
+                        yield writer
+
+        is_step = _STEPS.match(self.every[number].body)
+        return bool(is_step) and number in reachable(steps(number), steps)
 
     def _lock_comes_back(self, looks: dict[range, list[int]], polls: Iterable[Poll]) -> bool:
         """Returns whether all polls take one lock, which is given back on every way."""
@@ -427,13 +432,10 @@ class _Reading:
 
         Compilers leave it in a loop only where a fence makes it see what others write.
         """
-        address = _ADDRESS.search(DESCRIPTOR.sub("", self.every[number].body))
-        own = set(names([address[1]], True)) if address is not None else set()
-        writes = {name for each in loop for name in self.every[each].writes}
         return (
             any(each.startswith(("MEMBAR", "CCTL.IVALL")) for each in inside)
             and not any(_STORES.match(each) for each in inside)
-            and not own & writes
+            and not self._of_address(number) & self._written_in(loop)
         )
 
     def _polls(self, numbers: list[int], loop: range) -> Iterator[Poll]:
@@ -477,38 +479,31 @@ class _Reading:
 
     def _deciders(self, leaving: Instruction, loop: range) -> set[int]:
         """Returns the numbers of the instructions of a loop that decide whether a branch leaves."""
-        found: set[int] = set()
-        left = [(name, self.place[leaving.at]) for name in sorted(leaving.guards)]
-        while left:
-            for at in self._writers(*left.pop(), loop):
-                if at in found:
-                    continue
-                found.add(at)
-                own = self.every[at]
-                left += [(each, at) for each in own.reads]
-                if own.body.startswith("LDS"):  # what threads of the block have stored
-                    left += [(each, to) for to in loop for each in self._stored(to)]
-                if own.body.startswith("B2R"):  # what threads of the block have voted
-                    left += [
+
+        def written(registers: Iterable[tuple[str, int]]) -> Iterator[int]:
+            return (at for name, before in registers for at in self._writers(name, before, loop))
+
+        def made_of(at: int) -> Iterator[int]:
+            own = self.every[at]
+            registers = [(each, at) for each in own.reads]
+            for shared, store in (("LDS", "STS"), ("B2R", "BAR.RED")):
+                if own.body.startswith(shared):  # what threads of the block have stored, or voted
+                    registers += [
                         (each, to)
                         for to in loop
+                        if self.every[to].body.startswith(store)
                         for each in self.every[to].reads
-                        if self.every[to].body.startswith("BAR.RED")
                     ]
-        return found
+            return written(registers)
+
+        guards = ((name, self.place[leaving.at]) for name in leaving.guards)
+        return reachable(written(guards), made_of)
 
     def _adds_nothing(self, own: Instruction) -> bool:
         """Returns whether an atomic leaves the value as it is."""
         value = split(own.body.partition(" ")[2])[-1].strip()
-        if value == "RZ" or value == "URZ":
-            return True
         written = [each.body for each in self.every if value in each.writes]
-        return bool(written) and all(_ZERO.match(body) for body in written)
-
-    def _stored(self, number: int) -> frozenset[str]:
-        """Returns the registers that a store to shared memory reads; of others none."""
-        own = self.every[number]
-        return own.reads if own.body.startswith("STS") else frozenset()
+        return value in ("RZ", "URZ") or (bool(written) and all(map(_ZERO.match, written)))
 
     def _exits(self, loop: range) -> Iterator[Instruction]:
         """The branches that may leave a loop."""
@@ -533,68 +528,48 @@ class _Reading:
         if any(each.guard is None for each in exits):
             return False
         inside = [self.every[each] for each in loop]
+        # What varies by itself, or is computed from its own result of the turn before; and what a
+        # turn reads before it writes it; and all that follows from these.
         changing: set[str] = set()
-        for _ in inside:
-            before = len(changing)
-            for each in inside:
-                # What a loop computes from its own result of the turn before changes.
-                grows = bool(each.writes & each.reads)
-                if grows or _VARIES.match(each.body) or each.reads & changing:
-                    changing |= each.writes
-            if len(changing) == before:
-                break
-        written_later = self._carried(inside)
-        return all(each.guard not in changing | written_later for each in exits)
-
-    @staticmethod
-    def _carried(inside: list[Instruction]) -> set[str]:
-        """Registers that a turn of a loop reads before it writes them, and all that follows."""
         written: set[str] = set()
-        carried: set[str] = set()
-        all_written = {name for each in inside for name in each.writes}
+        all_written = self._written_in(loop)
         for each in inside:
-            carried |= (each.reads & all_written) - written
+            if each.writes & each.reads or _VARIES.match(each.body):
+                changing |= each.writes
+            changing |= (each.reads & all_written) - written
             written |= each.writes
-        for _ in inside:
-            before = len(carried)
-            for each in inside:
-                if each.reads & carried:
-                    carried |= each.writes
-            if len(carried) == before:
-                break
-        return carried
+        follows: dict[str, set[str]] = {}
+        for each in inside:
+            for name in each.reads:
+                follows.setdefault(name, set()).update(each.writes)
+        changing = reachable(changing, lambda name: follows.get(name, ()))
+        return all(each.guard not in changing for each in exits)
 
     def _source(self, number: int) -> tuple[tuple[int, ...], bool]:
         """Returns the arguments that an instruction's address comes from, and whether it is
         loaded."""
-        body = DESCRIPTOR.sub("", self.every[number].body)
-        address = _ADDRESS.search(body)
-        first = set(names([address[1]], True)) if address is not None else set()
         arguments: set[int] = set()
         is_indirect = False
-        left = [(name, number) for name in first]
-        seen: set[tuple[str, int]] = set()
-        while left:
-            name, before = left.pop()
-            if (name, before) in seen:
-                continue
-            seen.add((name, before))
-            at = next(
-                (each for each in range(before - 1, -1, -1) if name in self.every[each].writes),
-                None,
-            )
+
+        def made_of(register: tuple[str, int]) -> Iterator[tuple[str, int]]:
+            nonlocal is_indirect
+            name, before = register
+            at = self._writer_before(name, before)
             if at is None:
                 is_indirect = True
-                continue
+                return
             own = self.every[at]
-            offsets = [int(row, 16) for row in _CONSTANT.findall(own.body)]
-            arguments |= {each - self.parameters_at for each in offsets}
-            if re.match(r"^(?:LD|LDG|ATOM|ATOMG|LDL|LDS)\b", own.body):
+            arguments.update(
+                int(row, 16) - self.parameters_at for row in _CONSTANT.findall(own.body)
+            )
+            if _LOADED.match(own.body):
                 is_indirect = True
-                continue
+                return
             if own.guard is not None:
-                left.append((name, at))
-            left += [(each, at) for each in own.reads if "P" not in each]
+                yield name, at
+            yield from ((each, at) for each in own.reads if "P" not in each)
+
+        reachable(((name, number) for name in self._of_address(number)), made_of)
         return tuple(sorted(each for each in arguments if each >= 0)), is_indirect
 
     def _follows(self, poll: Poll) -> bool:
@@ -631,14 +606,11 @@ class _Reading:
         loop = min((loop for loop in self.loops if number in loop), key=len)
         deciders = [each for leaving in self._exits(loop) for each in self._deciders(leaving, loop)]
         return counts and any(
-            _EQUALS.match(self.every[each].body) and any(map(self._is_block, self._operands(each)))
+            self._is_block(self._value(name, each, _DEEPEST))
             for each in deciders
+            if _EQUALS.match(self.every[each].body)
+            for name in self.every[each].reads
         )
-
-    def _operands(self, number: int) -> Iterator[_Sum | None]:
-        """Yields what the registers are that an instruction reads."""
-        for name in self.every[number].reads:
-            yield self._value(name, number, _DEEPEST)
 
     def _is_block(self, value: _Sum | None) -> bool:
         """Returns whether a value is the number of the block."""
@@ -652,13 +624,8 @@ class _Reading:
         address = _ADDRESS.search(DESCRIPTOR.sub("", self.every[number].body))
         if address is None:
             return None
-        total = _Sum()
-        for piece in re.split(r"(?<=[\w.])\+", address[1]):
-            own = self._value(piece, number, _DEEPEST)
-            if own is None:
-                return None
-            total = total.plus(own)
-        return total
+        pieces = re.split(r"(?<=[\w.])\+", address[1])
+        return _total(self._value(piece, number, _DEEPEST) for piece in pieces)
 
     def _value(self, operand: str, before: int, depth: int) -> _Sum | None:
         """Returns what an operand of an instruction is, as a sum of arguments and other values."""
@@ -676,7 +643,7 @@ class _Reading:
             return None if own is None else own.times(-1)
         if not re.fullmatch(r"U?R\d+", text) or depth == 0:
             return None
-        at = next((k for k in range(before - 1, -1, -1) if text in self.every[k].writes), None)
+        at = self._writer_before(text, before)
         if at is None or self.every[at].guard is not None or self._is_carried(text, at, before):
             return None
         return self._result(at, depth - 1)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from tbsched.hangs.instruction import Instruction
+from tbsched.program.reachable import reachable
 
 # All blocks, whatever happens; all, unless memory that they share says otherwise to some.
 ALL, BY_MEMORY = "all", "by_memory"
@@ -42,14 +43,10 @@ class Reached:
 
     def come_from(self, first: Iterable[int], without: int) -> set[int]:
         """Returns all from which one of the first can be reached without passing another."""
-        found: set[int] = set()
-        left = [each for each in first if each != without]
-        while left:
-            number = left.pop()
-            if number not in found:
-                found.add(number)
-                left += [each for each in self.before[number] if each != without]
-        return found
+        return reachable(
+            (each for each in first if each != without),
+            lambda number: [each for each in self.before[number] if each != without],
+        )
 
     def deciders(self, number: int) -> Iterator[int]:
         """Yields the branches and guarded exits after which it may come once more, or may not."""
@@ -63,19 +60,16 @@ class Reached:
                 yield at
 
     def writers(self, name: str, number: int) -> Iterator[int]:
-        """Yields the instructions that may have written a register last before another."""
-        seen: set[int] = set()
-        left = [*self.before[number]]
-        while left:
-            at = left.pop()
-            if at in seen:
-                continue
-            seen.add(at)
-            own = self.every[at]
-            if name in own.writes:
-                yield at
-            if name not in own.writes or own.guard is not None:
-                left += self.before[at]
+        """Returns the instructions that may have written a register last before another."""
+        ways = reachable(
+            self.before[number],
+            lambda at: () if self._surely_writes(at, name) else self.before[at],
+        )
+        return (at for at in ways if name in self.every[at].writes)
+
+    def _surely_writes(self, number: int, name: str) -> bool:
+        own = self.every[number]
+        return name in own.writes and own.guard is None
 
 
 def reached_by(every: list[Instruction], reached: set[int], arrivals: list[int]) -> str | None:
@@ -107,33 +101,21 @@ def comes_back(
         given: those that give it back.
     """
     code = Reached(every, reached)
-    ways: set[int] = {after}
-    left = [after]
-    gives = {*given}
-    while left:
-        number = left.pop()
-        if number in gives and every[number].guard is None:
-            continue
-        if number in code.ends or taken in code.next[number]:
-            return False
-        fresh = [each for each in code.next[number] if each not in ways]
-        ways |= {*fresh}
-        left += fresh
+    gives = {each for each in given if every[each].guard is None}
+    ways = reachable([after], lambda number: () if number in gives else code.next[number]) - gives
+    if any(number in code.ends or taken in code.next[number] for number in ways):
+        return False
     return any(_THREAD.match(every[at].body) for at in _behind(code, [taken]))
 
 
 def _behind(code: Reached, first: list[int]) -> set[int]:
     """Returns what decides whether instructions come, and what that is made of."""
-    seen: set[int] = set()
-    left = [*first]
-    while left:
-        number = left.pop()
-        if number in seen:
-            continue
-        seen.add(number)
-        left += code.deciders(number)
+
+    def made_of(number: int) -> Iterator[int]:
+        yield from code.deciders(number)
         own = code.every[number]
         # Whether one of the first comes depends on its guard, and not on what it reads.
-        registers = own.guards if number in first else own.reads
-        left += [at for name in sorted(registers) for at in code.writers(name, number)]
-    return seen
+        for name in own.guards if number in first else own.reads:
+            yield from code.writers(name, number)
+
+    return reachable(first, made_of)

@@ -35,6 +35,10 @@ _SETTINGS = (
     "set debuginfod enabled off", "set pagination off", "set width 0", "set confirm off",
     "set python print-stack none",
 )  # fmt: skip
+_REFUSALS = (  # to attach, or to read the file
+    "ptrace:", "Could not attach", "The program is not being run", "Failed to open",
+    "out of ELF image", "not a core",
+)  # fmt: skip
 _WINDOWS = (0x200, 0x100, 0x80, 0x40, 0x20, 0)  # bytes of code before an instruction
 
 
@@ -304,24 +308,14 @@ class _Session:
         if self.target.core is None:
             words += ["-ex", "detach"]
         text = self._run(words)
-        self.has_failed = f"{mark} 0" not in text or self._said_no(text, mark)
+        said = text.partition(mark)[0] + self.errors
+        self.has_failed = f"{mark} 0" not in text or any(words in said for words in _REFUSALS)
         answers = {}
         for piece in text.split(f"\n{mark} ")[1:]:
             which, _, rest = piece.partition("\n")
             if which.isdigit() and int(which) < len(commands):
                 answers[commands[int(which)]] = rest
         return answers
-
-    def _said_no(self, text: str, mark: str) -> bool:
-        """Returns whether the debugger could not attach, or not read the file."""
-        before = text.partition(mark)[0] + self.errors
-        refusals = (
-            "ptrace:",
-            "Could not attach",
-            "The program is not being run",
-            "Failed to open",
-        )
-        return any(words in before for words in (*refusals, "out of ELF image", "not a core"))
 
     def _run(self, words: list[str]) -> str:
         environment = {**os.environ, "LC_ALL": "C"}

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tbsched import storage
-from tbsched.counting import counted
+from tbsched.counting import counted, listed
 from tbsched.hangs.calls import UNNAMED, HostCall, kind_of
 from tbsched.hangs.code import KernelCode, kernel_code
+from tbsched.hangs.debugger_text import bare_name
 from tbsched.hangs.disassembler import disassembler, instructions_of
 from tbsched.hangs.hang import NeverStarts, OnGpu
-from tbsched.hangs.joined import resident_operations
 from tbsched.hangs.look import Look, Resident
 from tbsched.hangs.memory import HostMemory
 from tbsched.hangs.replay import Replay, Stranded, replayed
@@ -110,6 +110,11 @@ class Evidence:
         """Returns what the kernel of a launch may wait for; None: unknown."""
         return None if operation.code is None else self.codes.get(operation.code)
 
+    def by_model(self, *kinds: str) -> list[Operation]:
+        """Returns operations of some kinds that are issued, without launches that never start."""
+        places = (k for k in range(len(self.issued)) if k not in self.never_start)
+        return [own for k in places if (own := self.issued[k]).what in kinds]
+
     def does(self, kernel: Resident) -> str:
         """Returns what the threads of a kernel do, by the debugger's samples."""
         return kernel_does(self.states.get(kernel.grid_id, ()))
@@ -130,7 +135,7 @@ class Evidence:
         if self.replay is None:
             return ()
         order = sorted(self.replay.stranded, key=lambda each: each is not first)
-        return tuple([self._never_starts(each) for each in order])
+        return tuple(map(self._never_starts, order))
 
     def contradictions(self) -> Iterator[str]:
         """Yields where the debugger sees another number of blocks that never start."""
@@ -150,16 +155,14 @@ class Evidence:
         missing = seen.missing if seen is not None and seen.blocks else stranded.blocks
         taken = self.replay.launches[stranded.operation] if self.replay is not None else None
         if taken is not None and missing == stranded.blocks:
-            missing += blocks_of(own) - taken.blocks
+            missing += own.blocks - taken.blocks
         return NeverStarts(
-            called(own), missing, blocks_of(own), stranded.cause, behind, stranded.limits
+            called(own), missing, own.blocks, stranded.cause, behind, stranded.limits
         )
 
     def _seen_as(self, operation: Operation) -> Resident | None:
-        for place, kernel in self.matched.items():
-            if self.operations[place].key == operation.key:
-                return kernel
-        return None
+        own = (k for k in self.matched if self.operations[k].key == operation.key)
+        return next(map(self.matched.__getitem__, own), None)
 
     def _row_of(self, kernel: Resident) -> OnGpu:
         counts: dict[int, int] = {}
@@ -190,7 +193,7 @@ class Evidence:
             smid = np.sort(placement.smid[np.argsort(placement.start_ns, kind="stable")][:running])
             sms = np.unique(smid[smid >= 0], return_counts=True)
             yield OnGpu(
-                launch.name or "", running, running, blocks_of(self.issued[place]),
+                launch.name or "", running, running, self.issued[place].blocks,
                 tuple(zip(*(each.tolist() for each in sms), strict=True)),
                 self._does_by_code(self.issued[place]), 0, "", "model",
             )  # fmt: skip
@@ -204,20 +207,6 @@ class Evidence:
         return WAITS if code.must_wait else COMPUTES
 
 
-def blocks_of(operation: Operation) -> int:
-    """Returns how many blocks the grid of a launch has."""
-    x, y, z = operation.grid
-    return x * y * z
-
-
-def listed(words: Iterable[str]) -> str:
-    """Returns words as a list in a sentence."""
-    found = list(words)
-    if len(found) < 2:
-        return found[0] if found else "nothing"
-    return f"{', '.join(found[:-1])} and {found[-1]}"
-
-
 def gathered(seen: Seen) -> Evidence:
     """Returns what follows from all that is known together.
 
@@ -229,7 +218,7 @@ def gathered(seen: Seen) -> Evidence:
     codes = _codes(seen.capture, operations, unseen)
     triggers = {number for number, code in codes.items() if code.triggers}
     operations = tuple([replace(each, triggers=each.code in triggers) for each in operations])
-    matched = resident_operations(operations, seen.look.kernels) if seen.look is not None else {}
+    matched = _matched(operations, seen.look.kernels) if seen.look is not None else {}
     on_gpu = frozenset([operations[place].key for place in matched])
     issued = tuple([each for each in operations if each.is_called or each.key in on_gpu])
     gone: frozenset[Key] = frozenset()
@@ -281,6 +270,28 @@ def _operations(capture: Unfinished | None) -> tuple[Operation, ...]:
             "into; run one process for each GPU, or look into each with a debugger"
         )
     return capture.operations
+
+
+def _matched(operations: tuple[Operation, ...], kernels: Iterable[Resident]) -> dict[int, Resident]:
+    """Returns the kernels that are on the GPU, by the places of the launches that they are.
+
+    Both are in the order of their launches. A kernel is the first launch left with its name, grid
+    and block on its GPU; so is one whose name only one of the two knows.
+    """
+    found: dict[int, Resident] = {}
+    for kernel in kernels:
+        own = (k for k, each in enumerate(operations) if k not in found and _is_it(each, kernel))
+        if (place := next(own, None)) is not None:
+            found[place] = kernel
+    return found
+
+
+def _is_it(operation: Operation, kernel: Resident) -> bool:
+    if operation.what != LAUNCH or operation.gpu != kernel.gpu:
+        return False
+    if (operation.grid, operation.block) != (kernel.grid, kernel.block):
+        return False
+    return operation.name is None or bare_name(operation.name) == kernel.name
 
 
 def _codes(

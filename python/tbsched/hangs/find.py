@@ -260,8 +260,7 @@ def _of_core(
     core: Path, capture: Unfinished | None, spec: DeviceSpec | None, seconds: float
 ) -> HangReport:
     target = Target(core=core)
-    first = look_at(target, seconds=seconds)
-    look = look_at(target, first, seconds=seconds)
+    look = look_at(target, look_at(target, seconds=seconds), seconds=seconds)
     unseen = ["Whether anything goes on, and where the host is: a core dump is of one moment."]
     return _judged(capture, [look], None, spec, unseen, None)
 

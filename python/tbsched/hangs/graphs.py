@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from tbsched.errors import shown
 from tbsched.importers.assembly.graphs import edges_through
 from tbsched.importers.reading.capture_lines import Line, integer, optional, text
+from tbsched.program.reachable import reachable
 
 # What a node of a kind is as an operation. The others do nothing that takes time by itself.
 _WORK = {
@@ -38,19 +39,12 @@ class CapturedGraph:
     nodes: tuple[Node, ...]
     before: tuple[frozenset[int], ...]
     is_whole: bool
-    _reached: dict[int, frozenset[int]] = field(default_factory=dict, repr=False, compare=False)
+    _reached: dict[int, set[int]] = field(default_factory=dict, repr=False, compare=False)
 
     def waits_for(self, node: int, other: int) -> bool:
         """Returns whether a node waits for another one, also through others."""
         if node not in self._reached:
-            found: set[int] = set()
-            left = [*self.before[node]]
-            while left:
-                each = left.pop()
-                if each not in found:
-                    found.add(each)
-                    left += self.before[each]
-            self._reached[node] = frozenset(found)
+            self._reached[node] = reachable(self.before[node], self.before.__getitem__)
         return other in self._reached[node]
 
     def edges(self, kept: Iterable[int]) -> list[tuple[int, int]]:

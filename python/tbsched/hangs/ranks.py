@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from tbsched.counting import counted
+from tbsched.counting import counted, listed
 from tbsched.hangs.debugger_text import bare_name
-from tbsched.hangs.evidence import QUIET, listed
+from tbsched.hangs.evidence import QUIET
 from tbsched.hangs.hang import HOST, INSIDE, NOT_HANGING, RANKS, HangReport, NeverStarts
 from tbsched.hangs.rules.inside import OTHER_RANKS, is_collective
 from tbsched.hangs.unfinished import LAUNCH, Key, Operation, Unfinished
@@ -44,30 +43,21 @@ def order_of_ranks(
         never_start: of each rank the calls of launches that can never start; None: unknown, and
             each collective is taken to wait for those before it.
     """
-    waiting = [
-        _that_wait(collectives_of(each), calls)
-        for each, calls in zip(ranks, never_start, strict=True)
+    waiting = [  # of each rank the first collective, and the others that can never start
+        [
+            each
+            for place, (each, key) in enumerate(collectives_of(rank).items())
+            if place == 0 or late is None or key in late
+        ]
+        for rank, late in zip(ranks, never_start, strict=True)
     ]
     first = {at: own[0] for at, own in enumerate(waiting) if own}
     for rank, mine in first.items():
         for other, theirs in first.items():
-            if other <= rank or mine == theirs:
-                continue
-            if not _is_later(theirs, waiting[rank]) and not _is_later(mine, waiting[other]):
-                continue
-            return _hang(ranks, waiting, rank, other)
+            crossed = theirs in waiting[rank][1:] or mine in waiting[other][1:]
+            if other > rank and mine != theirs and crossed:
+                return _hang(ranks, waiting, rank, other)
     return None
-
-
-def _that_wait(
-    issued: dict[Collective, Key], never_start: frozenset[Key] | None
-) -> list[Collective]:
-    """Returns the first collective, and those of the others that can never start."""
-    return [
-        each
-        for place, (each, key) in enumerate(issued.items())
-        if place == 0 or never_start is None or key in never_start
-    ]
 
 
 def collectives_of(rank: Unfinished) -> dict[Collective, Key]:
@@ -183,7 +173,7 @@ def _different(ranks: list[Unfinished], alone: list[HangReport]) -> HangReport |
     if not reason:
         return None
     proof = [
-        f"{file}: waits in {name} of {counted(_blocks(operation), 'block')}."
+        f"{file}: waits in {name} of {counted(operation.blocks, 'block')}."
         for file, name, operation in zip(files, names, first, strict=True)
     ]
     return replace(
@@ -208,7 +198,7 @@ def _differences(
         yield "they are of other kinds"
         return
     if (mine.grid, mine.block) != (theirs.grid, theirs.block) and _SENDS not in (mine.name or ""):
-        yield f"they have {_blocks(mine):,} and {counted(_blocks(theirs), 'block')}, so other sizes"
+        yield f"they have {mine.blocks:,} and {counted(theirs.blocks, 'block')}, so other sizes"
     streams = [_streams_behind(rank) for rank in (one, other)]
     my_stream, their_stream = streams[0].get(mine.key), streams[1].get(theirs.key)
     is_known = {*streams[0].values()} == {*streams[1].values()} and my_stream is not None
@@ -234,16 +224,8 @@ def _streams_behind(rank: Unfinished) -> dict[Key, int]:
     return found
 
 
-def _blocks(operation: Operation) -> int:
-    return math.prod(operation.grid)
-
-
 def _is_collective(operation: Operation) -> bool:
     return operation.what == LAUNCH and is_collective(operation.name or "")
-
-
-def _is_later(asked: Collective, own: list[Collective]) -> bool:
-    return asked in own[1:]
 
 
 def _hang(
@@ -260,19 +242,11 @@ def _hang(
     ]
     rows = []
     for at, asked in ((rank, theirs), (other, mine)):
-        if not _is_later(asked, waiting[at]):
+        if asked not in waiting[at][1:]:
             proof.append(f"{ranks[at].path.name} has not issued {asked.words}.")
-        operation = next(
-            (
-                each
-                for each in ranks[at].operations
-                if _is_collective(each) and bare_name(each.name or "") == asked.name
-            ),
-            None,
-        )
-        blocks = (
-            0 if operation is None else operation.grid[0] * operation.grid[1] * operation.grid[2]
-        )
+        kernels = (each for each in ranks[at].operations if _is_collective(each))
+        own = (each.blocks for each in kernels if bare_name(each.name or "") == asked.name)
+        blocks = next(own, 0)
         rows.append(NeverStarts(asked.name, blocks, blocks, "order_of_ranks", waiting[at][0].name))
     reason = (
         f"{names[0]} waits in {mine.words} for {names[1]}, which waits in {theirs.words} for "

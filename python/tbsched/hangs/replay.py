@@ -126,9 +126,10 @@ def replayed(
         late = _late(trace, launch)
         if late:
             cause, other = _why(trace, launch)
-            if cause == "value" and not _has_wait_before(place, operations):
-                cause = "legacy_stream"  # the wait is in another stream
-            if cause == "event" and _is_held_up_by_others(place, operations):
+            # A value whose wait is in another stream, or an event that nothing else holds up.
+            if (cause == "value" and not _has_wait_before(place, operations)) or (
+                cause == "event" and _is_held_up_by_others(place, operations)
+            ):
                 cause = "legacy_stream"
             behind = number_of[other] if 0 <= other < len(number_of) and other != launch else None
             found.append(Stranded(place, late, cause, behind))
@@ -213,13 +214,15 @@ class _Events:
             case "launch":
                 return self.launch(operation, seconds, of_stream)
             case "copy":
-                if _DIRECTION.search(operation.function) is None:
+                direction = _DIRECTION.search(operation.function)
+                if direction is None:
                     self.assumed.append(
                         f"Which way the copy of call {operation.call} goes: the file does not say; "
                         "assumed within the GPU's memory, where a kernel of the driver does it."
                     )
                 size = min(max(operation.bytes, 1), 1 << 30)
-                return Copy(size, _kind(operation), _SOON, pinned=True, **of_stream)
+                kind = "d2d" if direction is None else _KINDS[direction[0]]
+                return Copy(size, kind, _SOON, pinned=True, **of_stream)
             case "memset":
                 return Memset(min(max(operation.bytes, 1), 1 << 30), _SOON, **of_stream)
             case "record" | "wait" if operation.event is not None:
@@ -227,8 +230,8 @@ class _Events:
                 if operation.what == "wait" and not is_known:
                     return None
                 number = self.cuda_events.setdefault(operation.event, len(self.cuda_events))
-                kind = RecordEvent if operation.what == "record" else WaitEvent
-                return kind(number, stream, host)
+                make = RecordEvent if operation.what == "record" else WaitEvent
+                return make(number, stream, host)
             case "host_function":
                 self.waiting.append(place)
                 return HostFunction(FOREVER, name=operation.what, **of_stream)
@@ -260,12 +263,10 @@ class _Events:
             self.assumed.append(
                 f"Registers of {name}: the file does not say them; assumed {_REGISTERS}."
             )
-        facts = self.streams.get(operation.stream_key)
-        priority = operation.priority
-        if priority is None:
-            priority = 0 if facts is None else facts.priority
+        facts = self.streams.get(operation.stream_key, StreamFacts("unknown", 0))
+        priority = facts.priority if operation.priority is None else operation.priority
         return Launch(
-            min(math.prod(operation.grid), _MOST_BLOCKS),
+            min(operation.blocks, _MOST_BLOCKS),
             math.prod(operation.block),
             max(operation.registers or _REGISTERS, 16),
             operation.shared_memory or 0,
@@ -282,9 +283,9 @@ class _Events:
             **of_stream,
         )
 
-    def partition(self, facts: StreamFacts | None) -> Partition | None:
+    def partition(self, facts: StreamFacts) -> Partition | None:
         """Returns some SMs, as many as the green context of a stream has; None: all."""
-        sms = None if facts is None else facts.green_sms
+        sms = facts.green_sms
         if sms is None or not 0 < sms < self.spec.sms:
             return None
         try:
@@ -316,11 +317,6 @@ def _as_node(event: Any) -> Any:
     if isinstance(event, Memset):
         return Memset(event.bytes, _SOON)
     return HostFunction(event.duration, name=event.name)
-
-
-def _kind(operation: Operation) -> CopyKind:
-    found = _DIRECTION.search(operation.function)
-    return "d2d" if found is None else _KINDS[found[0]]
 
 
 def write_behind(
@@ -376,10 +372,6 @@ def _is_held_up_by_others(place: int, operations: tuple[Operation, ...]) -> bool
     return bool(waits)
 
 
-def _number(behind: int | None) -> int:
-    return -1 if behind is None else behind
-
-
 def _late(trace: Trace, launch: int) -> int:
     start_ns = trace[launch].start_ns
     assert start_ns is not None
@@ -392,9 +384,10 @@ def _why(trace: Trace, launch: int) -> tuple[str, int]:
     own = trace.waits[trace.waits["launch"] == launch]
     endless = own[own["end_ns"] - own["begin_ns"] >= FOREVER * 4e8]
     if not len(endless):
-        hung = trace.hang.stranded if trace.hang is not None else ()
-        rows = (each for each in hung if each.launch == launch)
-        return next(((each.cause, _number(each.behind)) for each in rows), ("unknown", -1))
+        for each in trace.hang.stranded if trace.hang is not None else ():
+            if each.launch == launch:
+                return each.cause, -1 if each.behind is None else each.behind
+        return "unknown", -1
     first = endless[np.argmin(endless["begin_ns"])]
     return str(first["cause"]), int(first["behind"])
 
@@ -406,13 +399,12 @@ def _with_limits(
     if stranded.cause not in ROOM:
         return stranded
     late = {each.operation: each.blocks for each in found}
-    beside = []
-    for place, launch in enumerate(made.launches[: stranded.operation]):
-        if launch is None or launch.duration != FOREVER:
-            continue
-        started = launch.blocks - late.get(place, 0)
-        if started > 0:
-            beside.append(with_blocks(launch, started))
+    beside = [
+        with_blocks(launch, started)
+        for place, launch in enumerate(made.launches[: stranded.operation])
+        if launch is not None and launch.duration == FOREVER
+        if (started := launch.blocks - late.get(place, 0)) > 0
+    ]
     own = made.launches[stranded.operation]
     assert own is not None
     try:
@@ -429,14 +421,8 @@ def _is_reached(place: int, made: _Events, found: list[Stranded]) -> bool:
     """Returns whether nothing before an operation in its stream waits for ever."""
     late = {each.operation for each in found}
     own = made.operations[place]
-    for before in range(len(made.operations)):
-        other = made.operations[before]
-        if not own.is_behind(other):
-            continue
-        if (
-            before in late
-            or made.launches[before] is not None
-            or other.what in ("wait_value", "host_function")
-        ):
-            return False
-    return True
+    return not any(
+        own.is_behind(other)
+        and (before in late or launch is not None or other.what in ("wait_value", "host_function"))
+        for before, (other, launch) in enumerate(zip(made.operations, made.launches, strict=True))
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -98,6 +99,11 @@ class Operation:
     graph: CapturedGraph | None = field(default=None, repr=False)
     is_changed: bool = False
     triggers: bool = False
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks the grid of a launch has."""
+        return math.prod(self.grid)
 
     @property
     def key(self) -> Key:

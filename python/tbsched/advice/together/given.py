@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from collections.abc import Sequence as ListOf
 from dataclasses import replace
 
+from tbsched.counting import listed
 from tbsched.errors import shown
 from tbsched.prediction.recorded import held as alone
 from tbsched.program.checks import instance, integer, items
@@ -205,9 +206,3 @@ def to_launch(launches: tuple[Launch, ...], numbers: Iterable[int]) -> str:
     asked = list(numbers)
     verb = "launch" if all((launches[number].name or "").split() for number in asked) else "start"
     return f"{verb} {listed(called(launches, number) for number in asked)}"
-
-
-def listed(words: Iterable[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
-    *most, last = words
-    return f"{', '.join(most)} and {last}" if most else last

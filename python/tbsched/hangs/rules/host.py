@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from tbsched.counting import listed
 from tbsched.hangs.calls import ALLOCATES, WAITS, is_copy
-from tbsched.hangs.evidence import Evidence, listed
+from tbsched.hangs.evidence import Evidence
 from tbsched.hangs.fixes import non_blocking_fixes
 from tbsched.hangs.hang import HOST, LEGACY, NOT_HANGING, NOT_KNOWN
 from tbsched.hangs.rules.finding import NOTHING, Finding
@@ -73,12 +74,7 @@ def copy_waits_at_the_legacy_stream(evidence: Evidence) -> Finding:
     own = next((each for each in evidence.operations if each.call in calls), None)
     if own is None or _FROM_GPU.search(own.function) or not _is(own, "null", evidence):
         return NOTHING
-    waiting = [
-        each
-        for place, each in enumerate(evidence.issued)
-        if each.what == LAUNCH and place not in evidence.never_start
-    ]
-    holds = [each for each in waiting if _is(each, "default", evidence)]
+    holds = [each for each in evidence.by_model(LAUNCH) if _is(each, "default", evidence)]
     if not holds or not all(_reads_only(each, evidence) for each in holds):
         return NOTHING
     names = listed(dict.fromkeys(map(called, holds)))
@@ -148,14 +144,12 @@ def gpu_is_empty(evidence: Evidence) -> Finding:
 
 def _only_read(evidence: Evidence) -> bool:
     """Returns whether every kernel on the GPU waits for memory that none of them writes."""
-    if evidence.replay is None:
-        return False
-    on_gpu = [
-        evidence.code_of(own)
-        for place, own in enumerate(evidence.issued)
-        if own.what == LAUNCH and place not in evidence.never_start
-    ]
-    return bool(on_gpu) and all(
-        code is not None and code.polls and not code.written and not code.writes_anywhere
-        for code in on_gpu
+    on_gpu = [evidence.code_of(own) for own in evidence.by_model(LAUNCH)]
+    return (
+        evidence.replay is not None
+        and bool(on_gpu)
+        and all(
+            code is not None and code.polls and not code.written and not code.writes_anywhere
+            for code in on_gpu
+        )
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from tbsched.counting import listed
 from tbsched.hangs.code import KernelCode
-from tbsched.hangs.evidence import Evidence, listed
+from tbsched.hangs.evidence import Evidence
 from tbsched.hangs.hang import HOST, NOT_HANGING, NOT_KNOWN
 from tbsched.hangs.rules.finding import NOTHING, Finding
 from tbsched.hangs.threads import SPINS, polled
@@ -111,12 +112,17 @@ def _waiting(
     """Returns the first launch on the GPU whose code waits, and for which no other work writes."""
     if evidence.look is not None or evidence.replay is None:
         return None
-    for place, own in enumerate(evidence.issued):
+    for own in evidence.by_model(LAUNCH):
         code = evidence.code_of(own)
-        if own.what != LAUNCH or place in evidence.never_start or code is None:
-            continue
-        others = (each for each in evidence.operations if not _cannot_free(each, own))
-        if waits(own, code) and not any(_may_write_host_memory(each, evidence) for each in others):
+        if (
+            code is not None
+            and waits(own, code)
+            and not any(
+                _may_write_host_memory(each, evidence)
+                for each in evidence.operations
+                if each.key != own.key and not each.is_behind(own)
+            )
+        ):
             return own
     return None
 
@@ -173,11 +179,6 @@ def _reason(names: str, evidence: Evidence) -> str:
     if call is not None:
         reason += f", and the host is in {call.function}, which {call.words}"
     return reason
-
-
-def _cannot_free(other: Operation, own: Operation) -> bool:
-    """Returns whether an operation is the kernel that waits, or behind it in its stream."""
-    return other.key == own.key or other.is_behind(own)
 
 
 def _may_write_host_memory(operation: Operation, evidence: Evidence) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tbsched.counting import counted
+from tbsched.counting import counted, listed
 from tbsched.hangs.calls import UNNAMED
 from tbsched.hangs.control_flow import BY_MEMORY
-from tbsched.hangs.evidence import Evidence, listed
+from tbsched.hangs.evidence import Evidence
 from tbsched.hangs.hang import (
     HOST,
     INSIDE,
@@ -110,8 +110,7 @@ def _waits_for_ever(evidence: Evidence) -> bool:
         return True
     on_gpu = [
         evidence.code_of(each) if each.what == LAUNCH else None
-        for place, each in enumerate(evidence.issued)
-        if each.what in (LAUNCH, GRAPH) and place not in evidence.never_start
+        for each in evidence.by_model(LAUNCH, GRAPH)
     ]
     ends = [evidence.code_of(each) for each in evidence.operations if each.key in evidence.gone]
     return (
@@ -128,25 +127,14 @@ def _are_collectives(evidence: Evidence) -> bool:
 
 def _is_of_graphs(evidence: Evidence) -> bool:
     """Returns whether all that is on the GPU are graphs, of which nothing is known."""
-    return (
-        evidence.look is None
-        and bool(evidence.resident)
-        and all(
-            each.what == GRAPH
-            for place, each in enumerate(evidence.issued)
-            if each.what in (LAUNCH, GRAPH) and place not in evidence.never_start
-        )
-    )
+    return evidence.look is None and bool(evidence.resident) and not evidence.by_model(LAUNCH)
 
 
 def _decides_by_memory(evidence: Evidence) -> bool:
     """Returns whether memory alone decides who comes to the barriers of all that is on the GPU."""
     if evidence.look is not None:
         return False
-    on_gpu = [
-        each for place, each in enumerate(evidence.issued) if place not in evidence.never_start
-    ]
-    launches = [each for each in on_gpu if each.what == LAUNCH]
+    launches = evidence.by_model(LAUNCH)
     codes = [evidence.code_of(each) for each in launches if each.cooperative]
     return 0 < len(codes) == len(launches) and all(
         code is not None and code.grid_barrier == BY_MEMORY for code in codes

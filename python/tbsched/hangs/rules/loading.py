@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tbsched.counting import listed
 from tbsched.hangs.calls import ALLOCATES, LAUNCHES, LOADS, is_copy
-from tbsched.hangs.evidence import QUIET, Evidence, blocks_of, listed
+from tbsched.hangs.evidence import QUIET, Evidence
 from tbsched.hangs.fixes import loading_fix
 from tbsched.hangs.hang import LOADING, HangFix, NeverStarts
 from tbsched.hangs.rules.finding import NOTHING, Finding
@@ -122,8 +123,8 @@ def _loading(
     stranded: tuple[NeverStarts, ...] = ()
     fixes: tuple[HangFix, ...] = ()
     if own is not None and own.what == LAUNCH:
-        blocks, behind = blocks_of(own), evidence.resident_names()[0]
-        stranded = (NeverStarts(called(own), blocks, blocks, "loading", behind),)
+        behind = evidence.resident_names()[0]
+        stranded = (NeverStarts(called(own), own.blocks, own.blocks, "loading", behind),)
     capture, spec = evidence.capture, evidence.seen.spec
     if own is not None and spec is not None and capture is not None:
         fixes = loading_fix(own, operations, capture.streams, spec)

@@ -6,7 +6,7 @@ import itertools
 
 from tbsched.hangs.evidence import QUIET, Evidence
 from tbsched.hangs.hang import NOT_HANGING
-from tbsched.hangs.progress import progress_between
+from tbsched.hangs.look import Look
 from tbsched.hangs.rules.finding import NOTHING, Finding
 from tbsched.hangs.threads import COMPUTES
 
@@ -18,7 +18,7 @@ def goes_on(evidence: Evidence) -> Finding:
         return _not_hanging("the program has ended by itself")
     looks = [each for each in (seen.before, seen.look, seen.after) if each]
     for earlier, later in itertools.pairwise(looks):
-        words = progress_between(earlier, later)
+        words = _progress_between(earlier, later)
         if words is not None:
             return _not_hanging(words)
     for kernel in evidence.seen_kernels:
@@ -44,3 +44,21 @@ def goes_on(evidence: Evidence) -> Finding:
 
 def _not_hanging(reason: str) -> Finding:
     return Finding(kind=NOT_HANGING, reason=reason)
+
+
+def _progress_between(before: Look, now: Look) -> str | None:
+    """Returns what went on between two looks, in words; None: nothing that they show."""
+    first = {kernel.grid_id: kernel for kernel in before.kernels}
+    last = {kernel.grid_id: kernel for kernel in now.kernels}
+    for number in sorted(first.keys() - last.keys()):
+        return f"{first[number].name} (grid {number}) has ended between two looks"
+    for number in sorted(last.keys() - first.keys()):
+        return f"{last[number].name} (grid {number}) has started between two looks"
+    for number, kernel in first.items():
+        running = [{(each.first, each.last) for each in k.blocks} for k in (kernel, last[number])]
+        if running[0] != running[1]:
+            return (
+                f"blocks of {kernel.name} have ended between two looks: {kernel.started:,} of "
+                f"{kernel.size:,} had started, then {last[number].started:,}"
+            )
+    return None

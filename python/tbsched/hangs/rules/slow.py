@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tbsched.counting import listed
 from tbsched.hangs.calls import ALLOCATES, LOADS
 from tbsched.hangs.code import KernelCode
-from tbsched.hangs.evidence import Evidence, listed
+from tbsched.hangs.evidence import Evidence
 from tbsched.hangs.hang import INSIDE, NOT_HANGING, NOT_KNOWN
 from tbsched.hangs.replay import write_behind
 from tbsched.hangs.rules.finding import NOTHING, Finding
@@ -24,50 +25,52 @@ def nothing_waits(evidence: Evidence) -> Finding:
         return NOTHING
     if any(call.kind in (LOADS, ALLOCATES) for call in evidence.calls):
         return NOTHING
-    gone = (each for each in evidence.operations if each.key in evidence.gone)
-    launches = list(gone)
-    names = list(dict.fromkeys(map(called, launches)))
+    launches = [each for each in evidence.operations if each.key in evidence.gone]
     codes = [(called(each), evidence.code_of(each)) for each in launches]
-    chained = dict.fromkeys(name for name, code in codes if code and code.follows)
-    in_step = dict.fromkeys(name for name, code in codes if code and code.is_in_step)
-    locked = dict.fromkeys(name for name, code in codes if code and code.takes_turns)
-    again = [called(own) for own in launches if own.is_same and _may_wait(own, evidence)]
-    what = "the code waits for anything else"
-    proof = (
-        f"The code of {listed(names[:3])}: no loop of it waits for memory that others "
-        "write, and no barrier holds it without a loop."
-    )
-    if chained:
-        what = "the code waits for later blocks"
-        proof = (
-            f"The code of {listed(chained)}: a block waits only for what blocks "
-            "before it write, and blocks start in their order."
-        )
-    if in_step:
-        what = "the code keeps a block from a barrier of the grid"
-        proof = (
-            f"The code of {listed(in_step)}: it waits at barriers of its cooperative grid alone, "
-            "and what leads to them is the same in all blocks."
-        )
-    if locked:
-        what = "the code keeps the lock that it waits for"
-        proof = (
-            f"The code of {listed(locked)}: it waits for one lock alone, which each thread that "
-            "takes it gives back on every way."
-        )
-    if again:
-        what = f"a grid of {listed(dict.fromkeys(again))} waits for its later blocks"
-        proof = (
-            f"{listed(dict.fromkeys(again))} of as many blocks has ended before: more than have "
-            "room at once."
-        )
-    unbound = [(name, code) for name, code in codes if code is not None and code.open_loops]
+    known = [(name, code) for name, code in codes if code is not None]
+    names = list(dict.fromkeys(name for name, _ in codes))
+    # Kernels, what they might do and do not, and the proof; the last row that has kernels counts.
+    rows = [
+        (
+            names[:3],
+            "the code waits for anything else",
+            "The code of {}: no loop of it waits for memory that others write, and no barrier "
+            "holds it without a loop.",
+        ),
+        (
+            [name for name, code in known if code.follows],
+            "the code waits for later blocks",
+            "The code of {}: a block waits only for what blocks before it write, and blocks start "
+            "in their order.",
+        ),
+        (
+            [name for name, code in known if code.is_in_step],
+            "the code keeps a block from a barrier of the grid",
+            "The code of {}: it waits at barriers of its cooperative grid alone, and what leads to "
+            "them is the same in all blocks.",
+        ),
+        (
+            [name for name, code in known if code.takes_turns],
+            "the code keeps the lock that it waits for",
+            "The code of {}: it waits for one lock alone, which each thread that takes it gives "
+            "back on every way.",
+        ),
+        (
+            [called(own) for own in launches if own.is_same and _may_wait(own, evidence)],
+            "a grid of {} waits for its later blocks",
+            "{} of as many blocks has ended before: more than have room at once.",
+        ),
+    ]
+    own, what, proof = next(row for row in reversed(rows) if row[0])
+    which = listed(dict.fromkeys(own))
+    unbound = [(name, code) for name, code in known if code.open_loops]
     if unbound:
         return _unbound(unbound, len(codes))
     return Finding(
         kind=NOT_HANGING,
-        reason=f"{listed(names[:3])} {'is' if len(names) == 1 else 'are'} slow: nothing in {what}",
-        proof=(proof,),
+        reason=f"{listed(names[:3])} {'is' if len(names) == 1 else 'are'} slow: nothing in "
+        f"{what.format(which)}",
+        proof=(proof.format(which),),
         unseen=(
             "Whether a loop of such a kernel ends: a count or the time does, so it is taken to be "
             "slow.",
@@ -108,17 +111,10 @@ def writer_is_slow(evidence: Evidence) -> Finding:
     """All that is on the GPU and waits, waits for memory that a kernel writes which ends."""
     if evidence.look is not None or evidence.replay is None or not evidence.gone:
         return NOTHING
-    pairs = []
-    for place, own in enumerate(evidence.issued):
-        if own.what not in _MAY_STAY or place in evidence.never_start:
-            continue
-        writer = _writer_for(own, evidence)
-        if writer is None:
-            return NOTHING
-        pairs.append((called(own), called(writer)))
-    if not pairs:
+    pairs = [(own, _writer_for(own, evidence)) for own in evidence.by_model(*_MAY_STAY)]
+    if not pairs or any(writer is None for _, writer in pairs):
         return NOTHING
-    waits, writes = pairs[0]
+    waits, writes = (called(each) for each in pairs[0] if each is not None)
     return Finding(
         kind=NOT_HANGING,
         reason=f"{waits} waits for what {writes} writes, which is slow",

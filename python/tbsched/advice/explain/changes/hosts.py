@@ -18,7 +18,7 @@ from tbsched.advice.explain.changes.operators import without_operators, without_
 from tbsched.advice.explain.changes.proposal import Proposal, edited, relaunched
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
-from tbsched.counting import counted
+from tbsched.counting import counted, first_listed
 from tbsched.prediction.calls import waits_for_gpu
 from tbsched.program.activity import CALL, OPERATOR, UNKNOWN
 from tbsched.program.arrays import Float64Array
@@ -227,13 +227,9 @@ def warmed_up(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     conditions = ["if the host only loads kernels in the time before these launches"]
     guessed = [number for number in loaded if not launches[number].first_use]
     if guessed:
-        conditions.append(f"as first calls that took long suggest: {_listed(facts, guessed)}")
+        who = first_listed(map(facts.named, guessed), _NAMED)
+        conditions.append(f"as first calls that took long suggest: {who}")
     count = f"{len(loaded)} kernels" if len(loaded) > 1 else facts.named(loaded[0])
     what = f"{count} used once before (or CUDA_MODULE_LOADING=EAGER)"
     changed = {k: replace(launches[k], first_use=False) for k in loaded}
     yield replace(relaunched(facts, what, changed, ", ".join(conditions)), host=tuple(host))
-
-
-def _listed(facts: Facts, launches: list[int]) -> str:
-    some = ", ".join(map(facts.named, launches[:_NAMED]))
-    return some if len(launches) <= _NAMED else f"{some} and {len(launches) - _NAMED} more"

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from tbsched.advice.together.budget import largest
 from tbsched.advice.together.fixes.fix import Fix, Unproved, each_and_all
-from tbsched.advice.together.given import called, listed, to_launch, with_blocks
+from tbsched.advice.together.given import called, to_launch, with_blocks
 from tbsched.advice.together.greatest import greatest
+from tbsched.counting import listed
 from tbsched.hardware.spec import DeviceSpec
 
 _MOST_CONNECTIONS = 32  # that CUDA_DEVICE_MAX_CONNECTIONS allows
