@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from tbsched.advice.copying import Copying
+from tbsched.advice.copying import Copying, lines_of
 from tbsched.advice.crowding import SLACK, Crowd, Durations, least_span_ns, longest_full_ns
 from tbsched.errors import shown
 from tbsched.hardware.assumed import needs_of_sequence, rules_of
 from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import policy_of
 from tbsched.prediction.predict import predict
@@ -218,7 +219,7 @@ class _Program:
         self._hidden_blocks = sum(own.blocks for own in self._hidden)
         self._hidden_kernels = self._nodes + len(self.copying.kernels)
         streams = [e.stream for e in seq if isinstance(e, Launch)] + self.copying.queued
-        self._lines = len(set(streams) - {None}) + streams.count(None) + self._nodes
+        self._lines = lines_of(streams) + self._nodes
 
     def all_ends(self, most: int) -> list[Ends] | None:
         """What each latent state and each order gives; None if there are more of them.
@@ -229,10 +230,7 @@ class _Program:
         ties = self._ties(self.seq)
         found: list[Ends] = []
         for state in self.spec.initial_states(self._policy):
-            given = _ends(predict(
-                self.seq, self.spec, self._policy, state,
-                launch_interval=self._interval, issue_times=self._issue_times,
-            ))  # fmt: skip
+            given = _ends(self._predicted(self.seq, self.spec, self._policy, state))
             own: list[Ends] = []
             for trace in ties.all(state):
                 if len(found) + len(own) == most:
@@ -268,10 +266,7 @@ class _Program:
         No launch has ended then, so that durations do not matter; but copies may have.
         """
         if not self._hidden_kernels and not self._later_ns.any():
-            trace = predict(
-                self.seq, self.spec, self._policy,
-                launch_interval=self._interval, issue_times=self._issue_times,
-            )  # fmt: skip
+            trace = self._predicted(self.seq, self.spec, self._policy)
             begin_ns = int(trace.timeline["start_ns"].min())
             return begin_ns, begin_ns
         starts, _ = self._alone(self._apart(high), self._queues)
@@ -535,8 +530,13 @@ class _Program:
             replace(one, duration=ns / 1e9) if ns else one
             for one, ns in zip(self._small, spans_ns, strict=True)
         ]
+        return self._predicted(with_durations(self.seq, launches, transfers), roomy, "most_room")
+
+    def _predicted(
+        self, seq: Sequence, spec: DeviceSpec, policy: str | None, state: InitialState | None = None
+    ) -> Trace:
         return predict(
-            with_durations(self.seq, launches, transfers), roomy, "most_room",
+            seq, spec, policy, state,
             launch_interval=self._interval, issue_times=self._issue_times,
         )  # fmt: skip
 
@@ -557,8 +557,7 @@ def _least_and_greatest(found: list[Ends]) -> tuple[Ends, Ends]:
 def _widened_by(program: _Program, high: list[Durations]) -> tuple[str, ...]:
     """Returns what makes the limits of a program wide, of what can be told from its launches."""
     launches, copying, queues = program.seq.launches, program.copying, program.spec.hardware_queues
-    streams = {one.stream for one in launches if one.stream is not None}
-    lines = len(streams) + sum(one.stream is None for one in launches)
+    lines = lines_of([one.stream for one in launches])
     compete = (lines > 1 or copying.kernels) and program.full_ns(high)
     smaller = [k for k, one in enumerate(launches) if one.carveout != 100]
     reasons: dict[str, object] = {
@@ -595,7 +594,17 @@ def _check(seq: Sequence, spec: DeviceSpec) -> None:
                 f"makespan_bounds: sequence: {shown(event)}: with host functions, host calls and "
                 "values no limits are known"
             )
-    _check_transfers(seq)
+    for event in seq if seq.transfers else ():
+        if isinstance(event, GraphLaunch) and event.graph.transfers:
+            raise ValueError(
+                f"makespan_bounds: sequence: {shown(event.graph.transfers[0])} is a node of a "
+                "graph: no limits are known with it"
+            )
+        if host := getattr(event, "host", 0):
+            raise ValueError(
+                f"makespan_bounds: sequence: {shown(event)} is called by host thread {host}: no "
+                "limits are known of copies and memsets with several threads"
+            )
     nodes = sum(len(e.launches) for e in seq if isinstance(e, GraphLaunch))
     if nodes and len(seq.launches) + nodes > spec.resident_grids:
         # A node may have a grid of the driver before it.
@@ -619,48 +628,28 @@ def _check(seq: Sequence, spec: DeviceSpec) -> None:
             )
 
 
-def _check_transfers(seq: Sequence) -> None:
-    """Refuses copies and memsets of which nothing is known."""
-    if not seq.transfers:
-        return
-    for event in seq:
-        if isinstance(event, GraphLaunch) and event.graph.transfers:
-            raise ValueError(
-                f"makespan_bounds: sequence: {shown(event.graph.transfers[0])} is a node of a "
-                "graph: no limits are known with it"
-            )
-        host = getattr(event, "host", 0)
-        if host:
-            raise ValueError(
-                f"makespan_bounds: sequence: {shown(event)} is called by host thread {host}: no "
-                "limits are known of copies and memsets with several threads"
-            )
-
-
 def _limits(
     seq: Sequence, durations: Interval | Iterable[Interval | None] | None
 ) -> tuple[list[Launch], list[Launch]]:
     """Returns the launches with the shortest and with the longest durations."""
-    given: list[object]
-    if durations is None:
-        given = [None] * len(seq.launches)
-    else:
+    count = len(seq.launches)
+    given: list[object] = [None] * count
+    if durations is not None:
         given = list(items("makespan_bounds", "durations", durations))
         if given and isinstance(given[0], int | float):
-            given = [tuple(given)] * len(seq.launches)
+            given = [tuple(given)] * count
     if len(given) != len(seq.launches):
         raise ValueError(
             f"makespan_bounds: durations: {len(given)} intervals for {len(seq.launches)} launches"
         )
-    shortest, longest = [], []
-    for number, (launch, interval) in enumerate(zip(seq.launches, given, strict=True)):
-        if interval is None:
-            shortest.append(launch)
-            longest.append(launch)
-            continue
-        low, high = _interval(f"durations[{number}]", interval)
-        shortest.append(replace(launch, duration=low))
-        longest.append(replace(launch, duration=high))
+    pairs = [
+        (launch.duration,) * 2 if one is None else _interval(f"durations[{number}]", one)
+        for number, (launch, one) in enumerate(zip(seq.launches, given, strict=True))
+    ]
+    shortest, longest = (
+        [replace(one, duration=pair[at]) for one, pair in zip(seq.launches, pairs, strict=True)]
+        for at in (0, 1)
+    )
     return shortest, longest
 
 

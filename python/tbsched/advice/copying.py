@@ -77,7 +77,7 @@ class Copying:
             for station in (_NO_ENGINE, *range(spec.copy_engine_count))
         }
         self.queued = streams.pop(_NO_ENGINE)
-        self._lines = {station: _lines(own) for station, own in streams.items()}
+        self._lines = {station: lines_of(own) for station, own in streams.items()}
         self.takes_turns = max(self._lines.values()) > 1
         self._shares_channels = max(self._lines.values()) > spec.copy_channels
 
@@ -168,6 +168,6 @@ def _engine(transfer: Transfer, spec: DeviceSpec) -> int:
     return 0 if transfer.kind == "h2d" else spec.copy_engine_count - 1
 
 
-def _lines(streams: list[Stream | None]) -> int:
+def lines_of(streams: list[Stream | None]) -> int:
     """Returns the number of streams; None is one of its own."""
     return len(set(streams) - {None}) + streams.count(None)

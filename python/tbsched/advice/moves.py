@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import graphlib
 import heapq
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -46,7 +48,10 @@ class Units:
             if any(sequence[place].launches for place in places)
         ]
         unit = {place: number for number, places in enumerate(self.events) for place in places}
-        pairs = {(unit[a], unit[b]) for a, b in _kept(sequence)}
+        order = _Order()
+        for place, event in enumerate(sequence):
+            order.add(place, event)
+        pairs = {(unit[a], unit[b]) for a, b in order.pairs}
         self._pairs = sorted((a, b) for a, b in pairs if a != b)
         self._before, self._after = np.array(self._pairs, np.int64).reshape(-1, 2).T
 
@@ -65,21 +70,17 @@ class Units:
 
     def sorted_by(self, weight: Callable[[int], Any]) -> tuple[int, ...]:
         """The units, the least weight first among those that need not come behind another one."""
-        behind: dict[int, list[int]] = defaultdict(list)
-        left = [0] * len(self.events)
+        left = graphlib.TopologicalSorter[int](dict.fromkeys(range(len(self)), ()))
         for a, b in self._pairs:
-            behind[a].append(b)
-            left[b] += 1
-        free = [(weight(number), number) for number in range(len(left)) if left[number] == 0]
-        heapq.heapify(free)
+            left.add(b, a)
+        left.prepare()
+        free: list[tuple[Any, int]] = []
         order = []
-        while free:
-            _, number = heapq.heappop(free)
-            order.append(number)
-            for other in behind[number]:
-                left[other] -= 1
-                if left[other] == 0:
-                    heapq.heappush(free, (weight(other), other))
+        while left.is_active():
+            for number in left.get_ready():
+                heapq.heappush(free, (weight(number), number))
+            order.append(heapq.heappop(free)[1])
+            left.done(order[-1])
         return tuple(order)
 
 
@@ -101,15 +102,9 @@ def _called(event: Event) -> tuple[object, object]:
     return (None, None) if stream is None else (stream, getattr(event, "host", 0))
 
 
-def _kept(sequence: Sequence) -> set[tuple[int, int]]:
-    """Pairs of places of events of which the first stays before the second."""
-    order = _Order()
-    for place, event in enumerate(sequence):
-        order.add(place, event)
-    return order.pairs
-
-
 class _Order:
+    """Pairs of places of events of which the first stays before the second."""
+
     def __init__(self) -> None:
         self.pairs: set[tuple[int, int]] = set()
         self._of_stream: dict[object, int] = {}
@@ -174,8 +169,6 @@ def _recorded(event: Event) -> list[int]:
 
 def launches_of(sequence: Sequence, places: Iterable[int]) -> tuple[int, ...]:
     """Returns the numbers of launches, by an order of the events."""
-    first, number = [], 0
-    for event in sequence:
-        first.append(number)
-        number += len(event.launches)
-    return tuple(first[place] + k for place in places for k in range(len(sequence[place].launches)))
+    counts = [len(event.launches) for event in sequence]
+    first = [0, *itertools.accumulate(counts)]
+    return tuple(k for place in places for k in range(first[place], first[place + 1]))

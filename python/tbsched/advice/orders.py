@@ -241,8 +241,6 @@ class _Search:
 
 def _longest(launch: Launch) -> float:
     """Seconds that the longest block runs."""
-    if isinstance(launch.duration, float):
-        return launch.duration
     durations = launch.block_durations()
     assert durations is not None
     return float(durations.max())

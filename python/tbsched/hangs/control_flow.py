@@ -76,11 +76,7 @@ def reached_by(every: list[Instruction], reached: set[int], arrivals: list[int])
     """Returns who comes to the barriers: ``all`` blocks equally often, or ``by_memory``.
 
     What decides is followed back to what it is made of. None: it differs from block to block.
-
-    Args:
-        every: the instructions.
-        reached: numbers of those that can be reached.
-        arrivals: numbers of those that count a block at a barrier.
+    ``arrivals``: the instructions that count a block at a barrier.
     """
     found = _behind(Reached(every, reached), arrivals) - {*arrivals}
     if any(_DIFFERS.match(every[at].body) or every[at].called is not None for at in found):
@@ -93,12 +89,7 @@ def comes_back(
 ) -> bool:
     """Returns whether one thread of a block takes a lock, and on every way gives it back.
 
-    Args:
-        every: the instructions.
-        reached: numbers of those that can be reached.
-        taken: the one that takes the lock.
-        after: the one behind the loop that takes it.
-        given: those that give it back.
+    ``after``: the instruction behind the loop that takes it; ``given``: those that give it back.
     """
     code = Reached(every, reached)
     gives = {each for each in given if every[each].guard is None}

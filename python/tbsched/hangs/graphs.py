@@ -55,11 +55,7 @@ class CapturedGraph:
 
 
 def graph_of(line: Line, lines: Mapping[int, Line]) -> CapturedGraph:
-    """Returns a graph.
-
-    Args:
-        line: of the graph.
-        lines: of its nodes, by their numbers.
+    """Returns a graph from its line, and the lines of its nodes by their numbers.
 
     Raises:
         TypeError, ValueError: a number that cannot be.

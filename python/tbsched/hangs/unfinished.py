@@ -297,20 +297,14 @@ class _Reader:
             raise ValueError(f"an object is needed, got {shown(line)}")
         match next(iter(line)):
             case "tbsched_capture":
-                self.process, self.connections = (
-                    optional(line, "process"),
-                    optional(line, "connections", 1),
-                )
+                self.process = optional(line, "process")
+                self.connections = optional(line, "connections", 1)
                 self.started_ns = optional(line, "started_ns") or 0
                 self.notes_issued = bool(flag(line, "notes_issued"))
                 self.notes_flushes = bool(flag(line, "notes_flushes"))
             case "device":
-                capability = text(line, "compute_capability")
-                self.gpus[integer(line, "device")] = (
-                    text(line, "name"),
-                    sms_of(line),
-                    capability,
-                )
+                facts = text(line, "name"), sms_of(line), text(line, "compute_capability")
+                self.gpus[integer(line, "device")] = facts
             case "context":
                 self.gpu_of[integer(line, "context")] = integer(line, "device")
                 self.null_streams.add((integer(line, "context"), integer(line, "null_stream")))
@@ -324,7 +318,7 @@ class _Reader:
             case "kernel":
                 self.kernels.append(text(line, "name"))
                 self.local_memory.append(optional(line, "local_memory") or 0)
-                self.shapes.append((line["name"], str(line.get("grid")), str(line.get("block"))))
+                self.shapes.append(_shape(line))
             case "ran":
                 number = integer(line, "ran")
                 if number < len(self.kernels):
@@ -417,6 +411,7 @@ class _Reader:
         left = [call for call in self.issued if call not in self.ended]
         operations = [each for call in left for each in self.operations(self.issued[call])]
         streams = {key: StreamFacts("null", 0) for key in self.null_streams} | self.streams
+        flushing_ns = self.last_seen_ns if self.flushing_ns is None else self.flushing_ns
         return Unfinished(
             path=path,
             process=self.process,
@@ -436,17 +431,12 @@ class _Reader:
             notes_flushes=self.notes_flushes,
             loaded=self.loaded,
             launched=len(self.names),
-            waits_for_driver=self.waits_for_driver(),
+            waits_for_driver=max(self.last_seen_ns - flushing_ns, 0) / 1e9,
             failed=self.failed,
             why=self.why,
             memory_changed=self.memory_changed,
             host_goes_on=self.host_goes_on,
         )
-
-    def waits_for_driver(self) -> float:
-        if self.flushing_ns is None:
-            return 0.0
-        return max(self.last_seen_ns - self.flushing_ns, 0) / 1e9
 
     def operations(self, line: Line) -> Iterator[Operation]:
         """Yields the operation of a line; of a launch of a graph, those of its nodes."""
@@ -456,7 +446,8 @@ class _Reader:
             yield own
             return
         call, graph = integer(line, "issued"), self.graphs[integer(line, "graph")]
-        counts = dict(zip(self.kernels_of(nodes), _numbers(line, "before") or [], strict=False))
+        names = dict.fromkeys(text(own.line, "name") for _, own in nodes if "name" in own.line)
+        counts = dict(zip(names, _numbers(line, "before") or [], strict=False))
         for number, node in nodes:
             name = text(node.line, "name") if "name" in node.line else ""
             yield replace(
@@ -469,11 +460,6 @@ class _Reader:
             )
             if name in counts:
                 counts[name] += 1
-
-    def kernels_of(self, nodes: list[tuple[int, Node]]) -> list[str]:
-        """Returns the names of kernels among nodes, each once, in their order."""
-        names = [text(node.line, "name") for _, node in nodes if "name" in node.line]
-        return list(dict.fromkeys(names))
 
     def operation(self, issued: Line, line: Line) -> Operation:
         """Returns what a call issued, or a node of a graph that it launched, by the node's line."""
@@ -496,8 +482,7 @@ class _Reader:
             is_called=call not in self.open_calls,
             is_first=(call, -1) in self.first_uses,
             is_usual=line.get("name") in self.counts,
-            is_same=(line.get("name"), str(line.get("grid")), str(line.get("block")))
-            in self.shapes_ran,
+            is_same=_shape(line) in self.shapes_ran,
             before=optional(line, "before") if is_launch else None,
             code=optional(line, "code"),
             arguments=_words(line, "arguments"),
@@ -515,6 +500,10 @@ class _Reader:
             programmatic=bool(flag(line, "programmatic")),
             priority=optional(line, "priority", -LARGEST),
         )
+
+
+def _shape(line: Line) -> Shape:
+    return line.get("name"), str(line.get("grid")), str(line.get("block"))
 
 
 def _numbers(line: Line, key: str) -> list[int] | None:

@@ -20,6 +20,7 @@ from tbsched.advice.account.intervals import (
     joined,
     numbered,
     overlaps,
+    summed,
     within,
 )
 from tbsched.advice.account.labels import Labels
@@ -129,9 +130,8 @@ class Account:
     def rows(self) -> tuple[AccountRow, ...]:
         """Returns a row per GPU, cause and name, by GPU, those that took longest first."""
         parts, labels = self.parts, len(self.labels)
-        ns = _added(
-            parts.first * labels + parts.second, parts.end - parts.begin, labels * len(self.gpus)
-        )
+        key = parts.first * labels + parts.second
+        ns = summed(key, parts.end - parts.begin, labels * len(self.gpus))
         found = []
         for place in np.flatnonzero(ns).tolist():
             gpu, label = divmod(place, labels)
@@ -151,7 +151,7 @@ class Account:
         cause_of = np.array([causes.index(cause) for cause, _ in self.labels], np.int64)
         gpu, label = self.parts.first[found.first], self.parts.second[found.first]
         key = (gpu * len(causes) + cause_of[label]) * count + found.second
-        ns = _added(key, found.end - found.begin, len(self.gpus) * len(causes) * count)
+        ns = summed(key, found.end - found.begin, len(self.gpus) * len(causes) * count)
         table = ns.reshape(len(self.gpus), len(causes), count)
         return {
             (self.gpus[gpu], cause): table[gpu, place]
@@ -202,27 +202,24 @@ def account_of(activity: Activity) -> Account:
     origins: dict[int, Origin] = {}
     if met is not None:
         parts_of_all, origins = resolved(parts_of_all, met, activity, gpus.tolist(), labels)
-    parts_of_all, times, found_idle, steps, met = _frozen(
-        (parts_of_all, times, tuple(idle), steps, met)
-    )
+    _freeze((parts_of_all, times, idle, steps, met))
     found = Account(
         activity, begin_ns, end_ns, tuple(gpus.tolist()), parts_of_all, tuple(labels), times,
-        found_idle, steps, tuple(since_ns), met, origins, (*collectives.wrong, *collectives.notes),
+        tuple(idle), steps, tuple(since_ns), met, origins, (*collectives.wrong, *collectives.notes),
     )  # fmt: skip
     _check(found)
     return found
 
 
-def _frozen(value: Any) -> Any:
-    """Makes all arrays of a value read-only, and returns it."""
+def _freeze(value: object) -> None:
+    """Makes all arrays of a value read-only."""
     if isinstance(value, np.ndarray):
-        return read_only(value)
-    if isinstance(value, tuple):
+        read_only(value)
+    elif isinstance(value, tuple | list):
         for part in value:
-            _frozen(part)
+            _freeze(part)
     elif isinstance(value, HostTime):
-        _frozen((value.inside, value.is_outermost, value.is_open, *value.lines.values()))
-    return value
+        _freeze((value.inside, value.is_outermost, value.is_open, *value.lines.values()))
 
 
 def running_on(activity: Activity, gpu: int) -> Intervals:
@@ -282,13 +279,6 @@ def _busy(activity: Activity, rows: Int64Array, labels: Labels, met: Met | None)
                 np.zeros(len(covered.begin) + len(own), np.int64),
             )
         )  # fmt: skip
-    return found
-
-
-def _added(keys: Int64Array, ns: Int64Array, count: int) -> Int64Array:
-    """Returns the sum of the times of each key up to ``count``, exactly."""
-    found = np.zeros(count, np.int64)
-    np.add.at(found, keys, ns)
     return found
 
 

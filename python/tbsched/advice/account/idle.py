@@ -16,6 +16,7 @@ from tbsched.advice.account.intervals import (
     first_come,
     gaps,
     joined,
+    summed,
     within,
 )
 from tbsched.advice.account.labels import Labels
@@ -120,26 +121,22 @@ def idle_parts(
     """Why a GPU was idle.
 
     Args:
-        activity: of the profile.
-        rows: the work of the GPU.
+        activity, rows: of the profile, and the work of the GPU in it.
         nothing: when none of it ran.
         others: when work ran on other GPUs.
-        times: what host threads did.
-        labels: in which causes are numbered.
+        times, labels: what host threads did, and numbers of causes.
     """
     order, next_ = ended_by(activity, rows, nothing)
-    clocks_differ = clocks_disagree(activity, rows)
-    late = Late(activity, times, labels, nothing, next_, clocks_differ=clocks_differ)
+    late = Late(
+        activity, times, labels, nothing, next_, clocks_differ=clocks_disagree(activity, rows)
+    )
     before = _ended_before(activity, order, nothing)
-    on_gpu = _OnGpu(activity, nothing, before, next_, labels)
     ended = np.flatnonzero(next_ == UNKNOWN)
     nothing_more = labels.number(NO_WORK, "nothing more ran") if len(ended) else 0
     after_last = Overlaps(
         nothing.begin[ended], nothing.end[ended], ended, np.full(len(ended), nothing_more)
     )
-    found = concatenated(
-        [late.of_host(others), on_gpu.parts(late, clocks_differ=clocks_differ), after_last]
-    )
+    found = concatenated([late.of_host(others), late.on_gpu(before), after_last])
     found = found.some(np.lexsort([found.begin, found.first]))
     return Idle(nothing, next_, before, found)
 
@@ -167,9 +164,7 @@ class Late:
     """Lateness of the host with work that ended intervals in which it could have run.
 
     Args:
-        activity: of the profile.
-        times: what host threads did.
-        labels: in which causes are numbered.
+        activity, times, labels: of the profile, what host threads did, and numbers of causes.
         intervals: any.
         next_: of each the row of ``activity.work`` that ended it, or ``UNKNOWN``.
         clocks_differ: whether the clocks of the host and the GPU do not fit.
@@ -184,6 +179,7 @@ class Late:
         self._labels = labels
         self._intervals = intervals
         self._next = next_
+        self._clocks_differ = clocks_differ
         self._call = np.where(next_ == UNKNOWN, UNKNOWN, activity.work["call"][next_])
         is_migration = (next_ != UNKNOWN) & (self._call == UNKNOWN)
         is_migration &= activity.work["kind"][next_] == MIGRATION
@@ -209,11 +205,7 @@ class Late:
     def of_host(self, others: list[Intervals]) -> Overlaps:
         """What the host did until it had launched the work; the last part is the launch call.
 
-        Args:
-            others: when work ran on other GPUs.
-
-        Returns:
-            Parts: ``first`` is the place of an interval, ``second`` the number of a label.
+        ``others``: when work ran on other GPUs.
         """
         place = np.flatnonzero(self.is_late & (self.until > self._intervals.begin))
         if not len(place):
@@ -266,17 +258,14 @@ class Late:
 
     def _waiting(self, parts: Overlaps, others: list[Intervals]) -> Overlaps:
         """Calls that wait, which wait for another GPU while that runs."""
-        running = joined(Intervals(*(np.concatenate(c) for c in zip(*others, strict=True))))
+        running = joined(concatenated(others))
         begin, end = int(parts.begin.min()), int(parts.end.max())
         some = Intervals(parts.begin, parts.end, np.arange(len(parts.begin)))
         found = []
-        for times, is_waiting in (
-            (running, True),
-            (gaps(running, begin, end), False),
-        ):
+        for times in (running, gaps(running, begin, end)):
             own = within(some, times)
             label = parts.second[own.of]
-            if is_waiting:
+            if times is running:
                 label = self._labels.of_keys(
                     lambda number: (SYNCHRONIZE, f"{self._labels[number][1]}, for another GPU"),
                     label,
@@ -320,31 +309,21 @@ class Late:
         found: BoolArray = is_said | ((row != UNKNOWN) & seems)
         return found
 
+    def on_gpu(self, before: Int64Array) -> Overlaps:
+        """Why launched work waited, since its call returned, or in the whole time if unknown.
 
-class _OnGpu:
-    """Causes for which launched work waited on an idle GPU."""
-
-    def __init__(
-        self, activity: Activity, idle: Intervals, before: Int64Array, next_: Int64Array,
-        labels: Labels,
-    ) -> None:  # fmt: skip
-        self._activity = activity
-        self._idle = idle
-        self._before = before
-        self._next = next_
-        self._labels = labels
-
-    def parts(self, late: Late, *, clocks_differ: bool) -> Overlaps:
-        """Returns the causes since the launch call returned, or of the whole time if unknown."""
-        place = np.flatnonzero((self._next != UNKNOWN) & (late.until < self._idle.end))
+        Args:
+            before: of each interval the row of ``activity.work`` that ended last before it.
+        """
+        place = np.flatnonzero((self._next != UNKNOWN) & (self.until < self._intervals.end))
         if not len(place):
             return NO_OVERLAPS
         functions, rest = self._with_functions(
-            Intervals(late.until[place], self._idle.end[place], place)
+            Intervals(self.until[place], self._intervals.end[place], place)
         )
-        cause = self._causes(place, late, clocks_differ=clocks_differ)
-        left_ns = np.zeros(len(place), np.int64)
-        np.add.at(left_ns, np.searchsorted(place, rest.of), rest.end - rest.begin)
+        cause = self._causes(place, before[place])
+        own = np.searchsorted(place, rest.of)
+        left_ns = summed(own, rest.end - rest.begin, len(place))
         is_long = (left_ns > _ON_ITS_WAY_NS) & (cause != _WORDS.index(UNRECORDED))
         # Only a wait for a value is known to take any time.
         is_awaited = self._waits_in_stream(self._next[place], _VALUE_WAITS)
@@ -352,7 +331,7 @@ class _OnGpu:
         cause = np.where(is_long, long, cause)
         names = self._activity.work["name"][self._next[place]]
         label = self._labels.of_keys(self._words, cause, names)
-        others = Overlaps(rest.begin, rest.end, rest.of, label[np.searchsorted(place, rest.of)])
+        others = Overlaps(rest.begin, rest.end, rest.of, label[own])
         return concatenated([functions, others])
 
     def _with_functions(self, waits: Intervals) -> tuple[Overlaps, Intervals]:
@@ -379,9 +358,7 @@ class _OnGpu:
             held.append(Overlaps(meets.begin, meets.end, np.full(len(label), place), label))
             rest = gaps(meets, begin, end)
             left.append(rest._replace(of=np.full(len(rest.of), place)))
-        return concatenated(held), Intervals(
-            *(np.concatenate(each) for each in zip(*left, strict=True))
-        )
+        return concatenated(held), concatenated(left)
 
     def _function_words(self, name: int) -> tuple[str, str]:
         return HOST_FUNCTION, self._activity.names[name]
@@ -390,22 +367,21 @@ class _OnGpu:
         word, what = _WORDS[cause], self._activity.names[name]
         return word, f"{what} on its way to the GPU" if word == HOST else what
 
-    def _causes(self, place: Int64Array, late: Late, *, clocks_differ: bool) -> Int64Array:
+    def _causes(self, place: Int64Array, before: Int64Array) -> Int64Array:
         """Returns the cause of each idle time, as a place among ``_WORDS``."""
-        work = self._activity.work
-        next_, before = self._next[place], self._before[place]
+        work, next_ = self._activity.work, self._next[place]
         is_first = before == UNKNOWN
         same = ~is_first & (work["stream"][before] == work["stream"][next_])
-        is_known = late.is_known[place]
+        is_known = self.is_known[place]
         in_graph = ~is_first & is_known & (work["call"][before] == work["call"][next_])
-        is_next = same & (self._idle.end[place] - self._idle.begin[place] <= _NEXT_NS)
+        is_next = same & (self._intervals.end[place] - self._intervals.begin[place] <= _NEXT_NS)
         found = np.full(len(place), _WORDS.index(UNEXPLAINED))
         found[self._waits_in_stream(next_, _EVENT_WAITS)] = _WORDS.index("event")
         found[self._waits_in_stream(next_, _VALUE_WAITS)] = _WORDS.index("value")
         found[same] = _WORDS.index("stream")
         found[in_graph] = _WORDS.index("node")
-        found[late.is_late[place]] = _WORDS.index(HOST)
-        found[(~is_known & ~is_next) | clocks_differ] = _WORDS.index(UNRECORDED)
+        found[self.is_late[place]] = _WORDS.index(HOST)
+        found[(~is_known & ~is_next) | self._clocks_differ] = _WORDS.index(UNRECORDED)
         return found
 
     def _waits_in_stream(self, rows: Int64Array, call: re.Pattern[str]) -> BoolArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -76,21 +76,25 @@ class Overlaps(NamedTuple):
         return Overlaps(*(column[chosen] for column in self))
 
 
+Rows = TypeVar("Rows", Intervals, Overlaps)
 NO_OVERLAPS = Overlaps(*np.zeros((4, 0), np.int64))
 
 
-def concatenated(parts: Iterable[Overlaps]) -> Overlaps:
+def concatenated(parts: Iterable[Rows]) -> Rows:
     """All parts in one; at least one is needed."""
-    return Overlaps(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    every = [*parts]
+    return type(every[0])(*map(np.concatenate, zip(*every, strict=True)))
+
+
+def summed(keys: Int64Array, values: Int64Array, count: int) -> Int64Array:
+    """Returns the sums of the values of each key up to ``count``, int64 (count,), exactly."""
+    found = np.zeros(count, np.int64)
+    np.add.at(found, keys, values)
+    return found
 
 
 def overlaps(some: Intervals, others: Intervals) -> Overlaps:
-    """Returns the parts of intervals that lie in others, by the places of both.
-
-    Args:
-        some: in any order.
-        others: disjoint, sorted by begin.
-    """
+    """Returns the parts of intervals that lie in others, disjoint and sorted, by places of both."""
     low = np.searchsorted(others.end, some.begin, side="right")
     high = np.searchsorted(others.begin, some.end, side="left")
     count = np.maximum(high - low, 0)

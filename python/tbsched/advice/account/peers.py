@@ -15,6 +15,7 @@ from tbsched.advice.account.intervals import (
     joined,
     numbered,
     overlaps,
+    summed,
 )
 from tbsched.advice.account.labels import Labels
 from tbsched.program.activity import GRAPH, KERNEL, UNKNOWN, Activity
@@ -84,10 +85,7 @@ class Met(NamedTuple):
     def parts(self, alone: Intervals, activity: Activity, labels: Labels) -> Intervals:
         """Returns parts of collectives with their labels; -1 - q: waiting for GPU q.
 
-        Args:
-            alone: when collectives ran and no kernel did; ``of``: rows of ``activity.work``.
-            activity: of the profile.
-            labels: in which causes are numbered.
+        ``alone``: when collectives ran and no kernel did; ``of``: rows of ``activity.work``.
         """
         place = np.full(len(activity.work), UNKNOWN)
         place[self.found.row] = np.arange(len(self.found.row))
@@ -111,7 +109,7 @@ class Met(NamedTuple):
                 (self.unknown[own], self.end[own], unknown),
             ):
                 found.append(Intervals(np.maximum(begin, met.begin), np.minimum(end, met.end), of))
-        every = Intervals(*(np.concatenate(column) for column in zip(*found, strict=True)))
+        every = concatenated(found)
         return every.some(every.end > every.begin)
 
 
@@ -203,12 +201,8 @@ def resolved(
     spent the same time. What one waited, the other one did more of: the difference of their
     accounts in that time is the reason. A wait is divided in proportion, if there are several.
 
-    Args:
-        parts: of all GPUs, by GPU and time; ``second``: a label, or as of ``Met.parts``.
-        met: the collectives.
-        activity: of the profile.
-        gpus: of which ``first`` is a place.
-        labels: in which causes are numbered.
+    ``parts`` are by GPU and time: ``first`` is a place of ``gpus``, ``second`` a label, or as of
+    ``Met.parts``.
     """
     reasons: dict[tuple[int, int], _Reasons] = {}
     place_of = {gpu: place for place, gpu in enumerate(gpus)}
@@ -307,9 +301,7 @@ def _reasons(
     ns = np.concatenate([theirs[2], -mine[2]])
     is_wait = np.concatenate([theirs[1] == -1 - gpu, mine[1] < 0])
     key = (window * (count - least) + label - least)[~is_wait]
-    distinct, which = np.unique(key, return_inverse=True)
-    more = np.zeros(len(distinct), np.int64)
-    np.add.at(more, which, ns[~is_wait])
+    distinct, more = _sums_of(key, ns[~is_wait])
     window, label = distinct // (count - least), distinct % (count - least) + least
     cause = np.where(label < 0, 0, np.append(causes.of, 0)[label])
     by_cause = _grouped(window * (cause.max(initial=0) + 1) + cause)
@@ -358,10 +350,14 @@ def _sums(
     window, label = chosen.of[meets.second], parts.second[meets.first]
     least = int(label.min(initial=0))
     span = int(label.max(initial=0)) - least + 1
-    distinct, which = np.unique(window * span + label - least, return_inverse=True)
-    ns = np.zeros(len(distinct), np.int64)
-    np.add.at(ns, which, meets.end - meets.begin)
+    distinct, ns = _sums_of(window * span + label - least, meets.end - meets.begin)
     return distinct // span, distinct % span + least, ns
+
+
+def _sums_of(keys: Int64Array, ns: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Returns the distinct keys, and the sum of the times of each."""
+    distinct, which = np.unique(keys, return_inverse=True)
+    return distinct, summed(which, ns, len(distinct))
 
 
 class _Causes(NamedTuple):

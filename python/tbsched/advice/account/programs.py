@@ -26,6 +26,12 @@ from tbsched.program.sequence import (
 from tbsched.traces.trace import Trace
 
 _LEGACY = -1  # the number of a stream that has none
+_CALLS: dict[type[Event], str] = {
+    Launch: "cudaLaunchKernel", GraphLaunch: "cudaGraphLaunch", Memset: "cudaMemsetAsync",
+    RecordEvent: "cudaEventRecord", WaitEvent: "cudaStreamWaitEvent",
+    HostFunction: "cudaLaunchHostFunc", WriteValue: "cuStreamWriteValue",
+    WaitValue: "cuStreamWaitValue",
+}  # fmt: skip
 
 
 def with_activity(program: Program, prediction: Trace | None) -> Program:
@@ -64,20 +70,21 @@ def with_activity(program: Program, prediction: Trace | None) -> Program:
                     int(row["end_ns"]), number, node=launch,
                 )  # fmt: skip
                 launch += 1
-            elif isinstance(node, HostFunction):
+            elif isinstance(node, HostFunction | Copy | Memset):
                 times = int(transfers["start_ns"][transfer]), int(transfers["end_ns"][transfer])
-                if times[0] >= 0:
-                    name = node.name or f"host function {functions}"
-                    builder.add_host_function(gpu, name, stream, *times, number)
-                transfer, functions = transfer + 1, functions + 1
-            elif isinstance(node, Copy | Memset):
-                times = int(transfers["start_ns"][transfer]), int(transfers["end_ns"][transfer])
-                kind = node.kind if isinstance(node, Copy) else "memset"
-                pinned = node.pinned if isinstance(node, Copy) and kind != "d2d" else None
-                transfers["work"][transfer] = builder.add_work(
-                    gpu, COPY if isinstance(node, Copy) else MEMSET, copy_name(kind, pinned),
-                    stream, *times, number, size=node.bytes, node=-1 - transfer,
-                )  # fmt: skip
+                if isinstance(node, HostFunction):
+                    if times[0] >= 0:
+                        name = node.name or f"host function {functions}"
+                        builder.add_host_function(gpu, name, stream, *times, number)
+                    functions += 1
+                else:
+                    is_copy = isinstance(node, Copy)
+                    kind = node.kind if isinstance(node, Copy) else "memset"
+                    pinned = node.pinned if isinstance(node, Copy) and kind != "d2d" else None
+                    transfers["work"][transfer] = builder.add_work(
+                        gpu, COPY if is_copy else MEMSET, copy_name(kind, pinned), stream, *times,
+                        number, size=node.bytes, node=-1 - transfer,
+                    )  # fmt: skip
                 transfer += 1
             elif isinstance(event, GraphLaunch):  # it records a CUDA event, or waits for one
                 transfer += 1
@@ -92,28 +99,12 @@ def _stream(stream: Stream | None) -> int:
 def _call(event: Event) -> str:
     """Returns the function of CUDA that an event stands for."""
     match event:
-        case Launch():
-            return "cudaLaunchKernel"
-        case GraphLaunch():
-            return "cudaGraphLaunch"
         case Copy():
             return "cudaMemcpy" if event.blocking else "cudaMemcpyAsync"
-        case Memset():
-            return "cudaMemsetAsync"
-        case RecordEvent():
-            return "cudaEventRecord"
-        case WaitEvent():
-            return "cudaStreamWaitEvent"
         case Synchronize():
             if event.event is not None:
                 return "cudaEventSynchronize"
             return "cudaDeviceSynchronize" if event.stream is None else "cudaStreamSynchronize"
-        case HostFunction():
-            return "cudaLaunchHostFunc"
         case HostCall():
             return event.name
-        case WriteValue():
-            return "cuStreamWriteValue"
-        case WaitValue():
-            return "cuStreamWaitValue"
-    return type(event).__name__
+    return _CALLS.get(type(event), type(event).__name__)

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
+from collections.abc import Iterator
 
 import numpy as np
 
 from tbsched.advice.account.idle import UNEXPLAINED
-from tbsched.advice.explain.beside import kept_out
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import NOTHING, Facts
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.fitting.as_measured import alone
+from tbsched.prediction.fitting.merged import merged
+from tbsched.prediction.predict import predict
+from tbsched.program.events.launch import Launch
+from tbsched.program.sequence import Sequence
 
 # Differences between measured and predicted waits that need no explanation: the noise of a GPU.
 _NOISE_NS, _NOISE_SHARE = 2000, 0.1
 # Causes of waits that precede the wait for room.
 _BEFORE_READY = ("stream", "legacy_stream", "event", "value", "node", "hardware_queue")
+_MOST = 8  # kernels that are examined per gap: those that ran longest in it
 _AFTER_NS = 5000  # a launch waited for another one's end if it starts within this time
 
 
@@ -30,7 +38,7 @@ def causes_of(facts: Facts, launch: int, begin_ns: float, end_ns: float) -> tupl
     noise = max(_NOISE_NS, _NOISE_SHARE * (end_ns - begin_ns))
     if rest > noise:
         ready = begin_ns + sum(ns for (cause, _), ns in shares.items() if cause in _BEFORE_READY)
-        for cause, behind, ns in kept_out(facts, launch, ready, end_ns):
+        for cause, behind, ns in _kept_out(facts, launch, ready, end_ns):
             shares[cause, behind] += min(ns, rest)
             rest -= min(ns, rest)
     if rest > noise or not shares:
@@ -68,3 +76,44 @@ def _waits(
             shares[cause, behind] += ns
             explained += ns
     return explained
+
+
+def _kept_out(
+    facts: Facts, launch: int, begin_ns: float, end_ns: float
+) -> Iterator[tuple[str, int, float]]:
+    """Yields the parts of a gap in which a measured kernel left the launch no room.
+
+    The model has several launches that become ready together start in one order, and the GPU in
+    another one. So each kernel that was measured to run in the gap is asked by itself: would the
+    launch start beside it?
+
+    Yields:
+        The cause, the other launch, and for how many nanoseconds of the gap.
+    """
+    start, end = facts.start_ns, facts.end_ns
+    ran_ns = np.minimum(end, end_ns) - np.maximum(start, begin_ns)
+    ran_ns[launch] = 0
+    beside = np.argsort(-ran_ns, kind="stable")[:_MOST]
+    until = begin_ns
+    launches = facts.program.sequence.launches
+    for other in sorted(beside[ran_ns[beside] > 0].tolist(), key=lambda k: int(start[k])):
+        began = float(start[other])
+        for cause, since_ns, to_ns in _waits_behind(facts.spec, launches[other], launches[launch]):
+            first, last = max(until, began + since_ns), min(end_ns, began + to_ns)
+            if last > first:
+                yield cause, other, last - first
+                until = last
+
+
+@functools.lru_cache(maxsize=1024)
+def _waits_behind(spec: DeviceSpec, one: Launch, other: Launch) -> tuple[tuple[str, int, int], ...]:
+    """Returns the waits of a launch that arrives right after another one, since that started."""
+    both = merged(Sequence([alone(one), alone(other)]), spec)
+    trace = predict(both, spec, issue_times=(0.0, 0.0))
+    rows = trace.waits
+    first = trace[0].start_ns
+    assert rows is not None
+    assert first is not None  # predictions with durations have times
+    own = rows[(rows["launch"] == 1) & (rows["end_ns"] > first.min())]
+    columns = (own["cause"], own["begin_ns"] - first.min(), own["end_ns"] - first.min())
+    return tuple(zip(*(column.tolist() for column in columns), strict=True))

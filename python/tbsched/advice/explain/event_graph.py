@@ -182,10 +182,8 @@ class _Builder:
         of_thread: dict[int, int] = {}
         for place in np.argsort(points, kind="stable").tolist():
             call, point = place % count, int(points[place])
-            before = (of_group if place < count else of_thread).get(
-                group[call] if place < count else thread[call], UNKNOWN
-            )
-            if before != UNKNOWN:
+            before = of_group.get(group[call]) if place < count else of_thread.get(thread[call])
+            if before is not None:
                 self._add(point, before)
             of_group[group[call]] = of_thread[thread[call]] = point
 
@@ -196,9 +194,9 @@ class _Builder:
         columns = [work[name].tolist() for name in ("gpu", "stream")]
         for row in np.argsort(self._start, kind="stable").tolist():
             key = columns[0][row], columns[1][row]
-            before = last.get(key, UNKNOWN)
+            before = last.get(key)
             point = int(self._start[row])
-            if before != UNKNOWN:
+            if before is not None:
                 has_ended = self._end[before] < point
                 self._add(point, int((self._end if has_ended else self._start)[before]))
             last[key] = row
@@ -258,7 +256,7 @@ class _Builder:
         """
         activity = self._activity
         work, host, main = activity.work, activity.host, _main_streams(activity)
-        launched = self._launched()
+        launched = self._launched
         records, waits = matching(activity, _RECORDS), matching(activity, _STREAM_WAITS)
         rows = np.union1d(np.flatnonzero(records | waits), self._calls)
         for thread in np.unique(host["thread"][rows]).tolist():
@@ -289,6 +287,7 @@ class _Builder:
         for last in sorted(known, key=lambda each: -int(self._end[each]))[:count]:
             self._add(int(self._start[row]), int(self._end[last]))
 
+    @functools.cached_property
     def _launched(self) -> dict[int, list[int]]:
         """Returns by rows of the host the rows of work that they launched."""
         found: dict[int, list[int]] = defaultdict(list)
@@ -328,7 +327,7 @@ class _Builder:
             (("device", _DEVICE_SYNC), ("stream", _STREAM_SYNC), ("event", _EVENT_SYNC))
         }  # fmt: skip
         copies = blocking_copies(activity)
-        launched = self._launched()
+        launched = self._launched
         last_of: dict[int, tuple[int, int]] = {}
         for place, call in enumerate(self._calls.tolist()):
             begin, end = int(host["begin_ns"][call]), int(host["end_ns"][call])
@@ -391,12 +390,8 @@ def _groups(activity: Activity) -> tuple[Int64Array, tuple[frozenset[int], ...]]
             or (gpu in each[1] and process == activity.processes[min(each[0])])
         ]  # fmt: skip
         sets = [each for each in sets if each not in alike]
-        sets.append(
-            (
-                {thread}.union(*(each[0] for each in alike)),
-                {gpu}.union(*(each[1] for each in alike)),
-            )
-        )
+        threads, gpus = zip(({thread}, {gpu}), *alike, strict=True)
+        sets.append((set().union(*threads), set().union(*gpus)))
     found = np.full(len(activity.processes), UNKNOWN, np.int64)
     for number, (threads, _) in enumerate(sets):
         found[sorted(threads)] = number

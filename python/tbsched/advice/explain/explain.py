@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from tbsched.advice.account.account import Account, account_of
+from tbsched.advice.account.account import account_of
 from tbsched.advice.account.labels import Labels
 from tbsched.advice.account.programs import with_activity
 from tbsched.advice.change import Change
@@ -128,7 +128,8 @@ def _predicted(program: Program, spec: DeviceSpec, given: float | None) -> Expla
     elif fitted.calls is None or len(fitted.calls) != len(fitted.sequence):
         # Somebody has changed the program.
         fitted = replace(fitted, calls=np.full(len(fitted.sequence), UNKNOWN, np.int64))
-    account = _account(fitted)
+    assert fitted.activity is not None
+    account = account_of(fitted.activity)
     labels = Labels(account.activity.names, account.labels)
     facts = Facts.of(fitted, spec, prediction, account, labels)
     makespan = float(facts.end_ns.max() - facts.start_ns.min()) / 1e9
@@ -138,28 +139,31 @@ def _predicted(program: Program, spec: DeviceSpec, given: float | None) -> Expla
     alone = exposed(account, labels)
     causes, untold = roots_with_savings(account)
     off = prediction.makespan / makespan - 1 if makespan else 0.0
+    changes: tuple[Change, ...] = ()
     if abs(off) > _LARGEST_ERROR:
         note = (
             f"No change is told: the program as it is is predicted to take {100 * abs(off):.0f} % "
             f"{'longer' if off > 0 else 'less'} than it took, so what a change saves is not known."
         )
-        return Explanation(
-            fitted, account, prediction, gaps, (), least, (note, *untold), filled(facts), alone,
-            causes,
-        )  # fmt: skip
-    untried = [] if spec.graph_latency_ns else [_NO_GRAPHS]
-    if not spec.host_copy_bandwidth and any(
-        isinstance(each, Copy) and not each.pinned for each in fitted.sequence.transfers
-    ):
-        untried.append(_NO_PINNED)
-    assumed = dict.fromkeys((*fitted.assumed, *(each.format(name=spec.title) for each in untried)))
-    fitted = replace(fitted, assumed=tuple(assumed))
-    changes = changes_of(facts, every)
-    if (account.activity.work["kind"] == COLLECTIVE).any():
-        changes = tuple(map(_with_peers, changes))
+        untold = (note, *untold)
+    else:
+        assumed = dict.fromkeys((*fitted.assumed, *_untried(fitted, spec)))
+        fitted = replace(fitted, assumed=tuple(assumed))
+        changes = changes_of(facts, every)
+        if (account.activity.work["kind"] == COLLECTIVE).any():
+            changes = tuple(map(_with_peers, changes))
     return Explanation(
         fitted, account, prediction, gaps, changes, least, untold, filled(facts), alone, causes
     )
+
+
+def _untried(program: Program, spec: DeviceSpec) -> Iterator[str]:
+    """Yields which changes were not tried, as nobody has measured their cost on the GPU."""
+    if not spec.graph_latency_ns:
+        yield _NO_GRAPHS.format(name=spec.title)
+    pageable = any(isinstance(x, Copy) and not x.pinned for x in program.sequence.transfers)
+    if pageable and not spec.host_copy_bandwidth:
+        yield _NO_PINNED.format(name=spec.title)
 
 
 def _with_peers(change: Change) -> Change:
@@ -186,14 +190,10 @@ def _check_lengths(program: Program) -> None:
             )
 
 
-def _account(program: Program) -> Account:
-    assert program.activity is not None
-    return account_of(program.activity)
-
-
 def _accounted(program: Program, threshold: float | None, why: str) -> Explanation:
     """Returns the explanation that the profile alone allows, without predictions."""
-    account = _account(program)
+    assert program.activity is not None
+    account = account_of(program.activity)
     labels = Labels(account.activity.names, account.labels)
     least = _SHARE * account.span_ns / 1e9 if threshold is None else threshold
     gaps = _costly(kernel_gaps(program, account, labels), least, is_asked=threshold is not None)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tbsched.advice.account.account import Account, of_same_host, running_on
 from tbsched.advice.account.idle import NO_WORK, UNEXPLAINED, UNRECORDED, Late, clocks_disagree
-from tbsched.advice.account.intervals import Intervals, Overlaps, concatenated
+from tbsched.advice.account.intervals import Intervals, Overlaps, concatenated, summed
 from tbsched.advice.account.labels import Labels
 from tbsched.advice.account.peers import SLOWED, TRANSFER
 from tbsched.program.activity import COLLECTIVE, GRAPH, KERNEL, UNKNOWN
@@ -46,9 +46,7 @@ class Exposed(NamedTuple):
 def exposed(account: Account, labels: Labels) -> tuple[Exposed, ...]:
     """Returns the exposed communication of all GPUs, the longest first.
 
-    Args:
-        account: of the profile.
-        labels: those of the account; takes others.
+    ``labels`` has those of the account, and takes others.
     """
     if account.met is None:
         return ()
@@ -62,8 +60,7 @@ def exposed(account: Account, labels: Labels) -> tuple[Exposed, ...]:
         found = _kept(account, labels, gpu, Intervals(own.begin, own.end, own.second))
         keys = np.stack([own.second[found.first], found.second])
         distinct, which = np.unique(keys, axis=1, return_inverse=True)
-        total = np.zeros(distinct.shape[1], np.int64)
-        np.add.at(total, which.ravel(), found.end - found.begin)
+        total = summed(which.ravel(), found.end - found.begin, distinct.shape[1])
         for (what, why), length in zip(distinct.T.tolist(), total.tolist(), strict=True):
             ns[gpu, what, why] = length
     rows = (

@@ -10,12 +10,11 @@ import numpy as np
 from tbsched.advice.account.account import Account
 from tbsched.advice.account.labels import Labels
 from tbsched.advice.explain.explanation import Cause
-from tbsched.advice.explain.long_calls import LongCalls
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.fitting.coarse import blocks_at_once
 from tbsched.prediction.fitting.issued import IssuedCalls
 from tbsched.program.activity import COLLECTIVE
-from tbsched.program.arrays import Float64Array, Int32Array, Int64Array
+from tbsched.program.arrays import BoolArray, Float64Array, Int32Array, Int64Array
 from tbsched.program.events.graph import GraphLaunch
 from tbsched.program.events.transfers import Transfer, transfer_key
 from tbsched.program.program import Program
@@ -24,6 +23,40 @@ from tbsched.traces.trace import Trace
 
 NOTHING = -1
 _NAME = 40  # letters
+_LONG = 5  # times the usual duration of a call
+
+
+@dataclass(frozen=True, slots=True)
+class LongCalls:
+    """Calls of launches that took long, (calls,) each.
+
+    Attributes:
+        launch: the first launch of the call, int64.
+        loads: whether it loads its kernel, as the program says, bool.
+        may_load: whether it seems to: it is the first launch of a kernel, bool.
+    """
+
+    launch: Int64Array
+    loads: BoolArray
+    may_load: BoolArray
+
+    @classmethod
+    def of(cls, program: Program, call_ns: Int64Array) -> LongCalls:
+        """Finds the long calls of a program, given the duration of each launch's call."""
+        usual = float(np.median(call_ns)) if len(call_ns) else 0.0
+        rows: list[tuple[int, bool, bool]] = []
+        names: set[str] = set()
+        number = 0
+        for event in program.sequence:
+            launches = event.launches
+            loads = any(launch.first_use for launch in launches)
+            if loads or (launches and 0 < usual * _LONG < call_ns[number]):
+                may_load = any(launch.name not in names for launch in launches)
+                rows.append((number, loads, may_load))
+            names.update(launch.name for launch in launches if launch.name is not None)
+            number += len(launches)
+        launch, loaded, may = np.array(rows, np.int64).reshape(-1, 3).T
+        return cls(launch, loaded.astype(np.bool_), may.astype(np.bool_))
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,12 +250,12 @@ class _Order:
     def _last_of(self, event: Launch | GraphLaunch | Transfer) -> int:
         """Returns the last work of its stream; for the legacy stream, of all blocking streams."""
         stream = event.stream
-        own = (
-            self._later(self._last.get(stream, NOTHING), NOTHING) if stream is not None else NOTHING
-        )
         if stream == LEGACY_STREAM:
             return max(self._blocking.values(), key=self._end.__getitem__, default=NOTHING)
-        if stream is None or event.non_blocking:
+        if stream is None:
+            return NOTHING
+        own = self._later(self._last.get(stream, NOTHING), NOTHING)
+        if event.non_blocking:
             return own
         return self._later(own, self._last.get(LEGACY_STREAM, NOTHING))
 

@@ -16,6 +16,7 @@ from tbsched.advice.account.intervals import (
     joined,
     numbered,
     overlaps,
+    summed,
 )
 from tbsched.advice.account.labels import Labels
 from tbsched.advice.explain.explanation import Cause, Gap
@@ -70,17 +71,11 @@ def _of_gpu(account: Account, labels: Labels, place: int, numbers: dict[int, int
     for each in range(len(next_)):
         own = parts.some(np.arange(edges[each], edges[each + 1]))
         row = int(next_[each])
-        begin, end = int(nothing.begin[each]) / 1e9, int(nothing.end[each]) / 1e9
+        begin, end = int(nothing.begin[each]), int(nothing.end[each])
         yield Gap(
-            "copies" if moved[each] else "idle",
-            numbers.get(row, UNKNOWN),
-            begin,
-            end,
-            int(nothing.end[each] - nothing.begin[each]) / 1e9,
-            _causes(labels, own),
-            activity.names[work["name"][row]],
-            gpu,
-        )
+            "copies" if moved[each] else "idle", numbers.get(row, UNKNOWN), begin / 1e9, end / 1e9,
+            (end - begin) / 1e9, _causes(labels, own), activity.names[work["name"][row]], gpu,
+        )  # fmt: skip
 
 
 def _causes(labels: Labels, parts: Overlaps) -> tuple[Cause, ...]:
@@ -101,9 +96,7 @@ def _moved(account: Account, place: int, nothing: Intervals) -> Int64Array:
     is_copy = np.array([cause in _COPIES for cause, _ in account.labels], np.bool_)[mine.second]
     copies = Intervals(mine.begin, mine.end, mine.second).some(is_copy)
     meets = overlaps(Intervals(nothing.begin, nothing.end, np.arange(len(nothing.begin))), copies)
-    found = np.zeros(len(nothing.begin), np.int64)
-    np.add.at(found, meets.first, meets.end - meets.begin)
-    return found
+    return summed(meets.first, meets.end - meets.begin, len(nothing.begin))
 
 
 def _numbers(program: Program) -> dict[int, int]:

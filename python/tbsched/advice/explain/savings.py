@@ -10,7 +10,7 @@ import numpy as np
 
 from tbsched.advice.account.account import Account
 from tbsched.advice.account.idle import FIRST_USE, HOST, SYNCHRONIZE, bare, maker
-from tbsched.advice.account.intervals import Intervals, overlaps
+from tbsched.advice.account.intervals import Intervals, overlaps, summed
 from tbsched.advice.account.peers import SLOWED, TRANSFER
 from tbsched.advice.explain.event_graph import EventGraph
 from tbsched.advice.explain.roots import ALL, Root, roots
@@ -104,13 +104,7 @@ class Savings:
         self._said = _said(account, np.unique(spent.second[spent.second != UNKNOWN]))
 
     def taken(self, gpu: int, cause: str, by: str, *, everywhere: bool = False) -> Taken | None:
-        """Takes out a cause; None: it is not known how.
-
-        Args:
-            gpu: with which it lies.
-            cause, by: as of a root.
-            everywhere: whether the hosts of all GPUs do without it.
-        """
+        """Takes a root out, ``everywhere`` of the hosts of all GPUs; None: it is not known how."""
         delay_ns = self._graph.delay_ns.copy()
         if cause in _OF_HOST:
             rows = self._rows(gpu, cause, by)
@@ -188,9 +182,7 @@ class Savings:
         mine = self._of_gpu(gpu)[self._group]
         parts = Intervals(spent.begin, spent.end, np.arange(len(mine))).some(mine)
         met = overlaps(parts, self._account.idle[place].times)
-        found = np.zeros(len(mine), np.int64)
-        np.add.at(found, parts.of[met.first], met.end - met.begin)
-        return found
+        return summed(parts.of[met.first], met.end - met.begin, len(mine))
 
     def _without_bytes(self, delay_ns: Int64Array, cause: str, by: str) -> None:
         """Takes the time in which bytes move, or that in which they move slowly, out of delays."""

@@ -21,13 +21,19 @@ from tbsched.advice.together.given import (
     launches_of,
 )
 from tbsched.advice.together.limits import Limit
-from tbsched.advice.together.problem import Problem, deadline_in, left_waiting
+from tbsched.advice.together.problem import (
+    Decision,
+    Problem,
+    Stranding,
+    deadline_in,
+    left_waiting,
+)
 from tbsched.advice.together.ranks.coresident import (
     Devices,
     RankCoresidency,
     coresident_ranks,
 )
-from tbsched.advice.together.words import argument
+from tbsched.counting import counted
 from tbsched.hardware.assumed import QUEUE, SEVERAL, needs_of, rules_of
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.initial_state import InitialState
@@ -41,6 +47,14 @@ from tbsched.program.sequence import Event, Launch, Sequence, check_streams
 from tbsched.progress import pulse
 from tbsched.shown import Shown
 from tbsched.traces.placement import DeviceInfo
+
+# What may decide what nobody knows.
+_HELP = {
+    "solver": "pip install ortools adds a solver that decides most of these",
+    "seconds": "more seconds may decide it",
+    "plays": "more plays may decide it",
+    "": "neither more seconds nor more plays would decide it: treat it as unsafe",
+}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -247,12 +261,12 @@ def coresident(
     changes = fixes_of(Unproved(problem, stranding)) if wants_fixes and not found.safe else ()
     if stranding is None:
         return Coresidency(
-            *asked, argument(problem, found, 0), found.proof, found.full_sms, fixes=changes,
+            *asked, _argument(problem, found, 0), found.proof, found.full_sms, fixes=changes,
             plays=found.plays, others=others,
         )  # fmt: skip
     waiting, limits = left_waiting(spec, policy, stranding)
     return Coresidency(
-        *asked, argument(problem, found, waiting), found.proof, (), stranding.sequence,
+        *asked, _argument(problem, found, waiting), found.proof, (), stranding.sequence,
         stranding.issue_times, stranding.order, stranding.state, stranding.stranded, waiting,
         stranding.cause, stranding.behind, limits, changes, found.plays, others, stranding.host,
     )  # fmt: skip
@@ -287,6 +301,47 @@ def _problem(
     found = replace(bare, groups=chosen, after=pairs)
     found.operations()  # refuses pairs that contradict the order of the program
     return found
+
+
+def _argument(problem: Problem, found: Decision, waiting: int) -> str:
+    """Returns the reason, with its numbers."""
+    if found.stranding is not None:
+        return _stranded(problem, found.stranding, waiting)
+    if found.safe is None and found.why:
+        return found.why
+    if found.safe is None:
+        words = f"neither a proof nor a witness in {counted(found.plays, 'prediction')}"
+        return f"{words}; {_HELP[found.wanted]}"
+    if found.proof == "full_sms":
+        return _full_sms(problem, found)
+    return (
+        f"every history was played or ruled out, in {found.plays:,} "
+        "predictions: no block waits for ever"
+    )
+
+
+def _full_sms(problem: Problem, found: Decision) -> str:
+    if all(row.most + 1e-6 < 1 for row in found.full_sms):
+        return "all blocks together fill no SM"
+    tightest = max(found.full_sms, key=lambda row: row.most / row.needed if row.needed else 0.0)
+    name = problem.called(tightest.launch)
+    fewer = f"{int(tightest.most + 1e-6):,} at most"
+    return (
+        f"before a block of {name} finds no room, {tightest.needed:,} SMs must be full for it; all "
+        f"other blocks together fill {fewer}, whatever the order"
+    )
+
+
+def _stranded(problem: Problem, stranding: Stranding, waiting: int) -> str:
+    words = f"{problem.called(stranding.stranded)} never happens"
+    if stranding.stranded < len(problem.launches):
+        launch = problem.launches[stranding.stranded]
+        name = problem.called(stranding.stranded)
+        words = f"{waiting:,} of {counted(launch.blocks, 'block')} of {name} never start"
+    words += f" ({stranding.cause})"
+    if stranding.behind is not None:
+        words += f", behind {problem.called(stranding.behind)}"
+    return words
 
 
 def assert_coresident(

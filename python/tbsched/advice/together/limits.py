@@ -43,10 +43,7 @@ def limits_of(
 ) -> tuple[Limit, ...]:
     """Returns a row per class of SMs, that with most SMs first.
 
-    Args:
-        causes: of each SM, all that refuses one block more.
-        per_sm: how many blocks of the launch it has.
-        beside_per_sm: how many of the others.
+    Of each SM are given: all that refuses one block more, its blocks of the launch and of others.
     """
     kinds: dict[tuple[tuple[str, ...], int, int], list[int]] = {}
     columns = zip(causes, per_sm.tolist(), beside_per_sm.tolist(), strict=True)

@@ -28,8 +28,8 @@ def call_loads(evidence: Evidence) -> Finding:
                     f"Whether {call.function} loads a kernel, or waits because too many launches "
                     "wait: without a capture nobody knows; assumed that it loads one.",
                 )
-            elif not _is_first_use(own, evidence):
-                continue
+            elif own is None or not own.is_first or len(evidence.operations) >= _MOST_WAITING:
+                continue  # it does not load its kernel
         elif call.kind != LOADS:
             continue
         what = called(own) if own is not None else "a kernel or module"
@@ -66,11 +66,6 @@ def not_on_gpu(evidence: Evidence) -> Finding:
             evidence,
         )
     return NOTHING
-
-
-def _is_first_use(own: Operation | None, evidence: Evidence) -> bool:
-    """Returns whether a launch call that has not returned loads its kernel."""
-    return own is not None and own.is_first and len(evidence.operations) < _MOST_WAITING
 
 
 def driver_loads(evidence: Evidence) -> Finding:
@@ -117,8 +112,7 @@ def _loading(
 ) -> Finding:
     """Returns that a kernel is loaded; None: it is not known which.
 
-    Args:
-        operations: what is issued, for early loading as a fix.
+    ``operations``: what is issued, for early loading as a fix.
     """
     stranded: tuple[NeverStarts, ...] = ()
     fixes: tuple[HangFix, ...] = ()

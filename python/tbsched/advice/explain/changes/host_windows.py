@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tbsched.advice.account.intervals import Intervals, gaps, joined, overlaps
+from tbsched.advice.account.intervals import Intervals, concatenated, gaps, joined, overlaps
 from tbsched.advice.explain.facts import Facts
 from tbsched.program.activity import UNKNOWN
 from tbsched.program.arrays import BoolArray, Int64Array
@@ -45,7 +45,7 @@ def unrecorded(facts: Facts) -> Times:
     """Returns the times in which the profile has nothing of any thread."""
     lines = facts.account.times.lines
     known = [line.some(line.of != UNKNOWN) for line in lines.values()]
-    busy = joined(Intervals(*(np.concatenate(column) for column in zip(*known, strict=True))))
+    busy = joined(concatenated(known))
     return dict.fromkeys(lines, gaps(busy, -(2**62), 2**62))
 
 

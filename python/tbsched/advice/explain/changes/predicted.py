@@ -16,7 +16,7 @@ from tbsched.advice.explain.facts import Facts
 from tbsched.prediction.fitting.merged import merged
 from tbsched.prediction.orders import makespan_ns
 from tbsched.prediction.predict import predict_launches
-from tbsched.program.sequence import Launch, Sequence
+from tbsched.program.sequence import Launch
 from tbsched.progress import each
 from tbsched.traces.trace import Trace
 
@@ -37,7 +37,11 @@ def changes_of(facts: Facts, gaps: Iterable[Gap]) -> tuple[Change, ...]:
     """
     given_ns = round(facts.prediction.makespan * 1e9)
     given = merged(facts.program.sequence, facts.spec)
-    whole_ns = _whole_ns(_trace_of(facts, given)) if facts.program.sequence.transfers else 0
+    trace, whole_ns = facts.prediction, 0
+    if facts.program.sequence.transfers:
+        if given is not facts.program.sequence:
+            trace = predict_launches(given, facts.spec, host=facts.program.host)
+        whole_ns = _whole_ns(trace)
     limit_ns = round(facts.prediction.makespan * (1 - _LEAST_GAIN) * 1e9)
 
     def predicted(proposal: Proposal) -> int | None:
@@ -65,17 +69,10 @@ def changes_of(facts: Facts, gaps: Iterable[Gap]) -> tuple[Change, ...]:
     ]
     found.sort(key=lambda each: (each[1].is_bound, each[0]))
     together = _together(facts, found, predicted, 1 + most // _PREDICTED_FOR_ONE)
+    makespan = facts.prediction.makespan
     return tuple(
-        Change(
-            one.what,
-            one.sequence,
-            ns / 1e9,
-            one.host,
-            one.condition,
-            facts.prediction.makespan - ns / 1e9,
-            one.is_bound,
-        )
-        for ns, one in [*together, *found]
+        Change(x.what, x.sequence, ns / 1e9, x.host, x.condition, makespan - ns / 1e9, x.is_bound)
+        for ns, x in [*together, *found]
     )
 
 
@@ -101,13 +98,6 @@ def _together(
             enough = least - _LEAST_MORE * facts.prediction.makespan * 1e9
     is_best = parts > 1 and least < found[0][0]
     return [(least, replace(best, what=f"together: {best.what}"))] if is_best else []
-
-
-def _trace_of(facts: Facts, given: Sequence) -> Trace:
-    """Returns the prediction of the program with merged blocks."""
-    if given is facts.program.sequence:
-        return facts.prediction
-    return predict_launches(given, facts.spec, host=facts.program.host)
 
 
 def _whole_ns(trace: Trace) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Iterable, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from tbsched.advice.together.ranks.work import Mask, mask, members
@@ -185,36 +185,26 @@ def operations_of(sequence: Sequence, after: Iterable[tuple[int, int]] = ()) -> 
     Raises:
         ValueError: the pairs and the program force operations before themselves.
     """
-    launches: list[Operation] = []
-    others: list[Operation] = []
     blocking = _blocking_streams(sequence)
-    nodes_of: dict[int, list[tuple[list[Operation], int]]] = {}
+    made: list[Operation] = []
+    edges: list[tuple[int, int]] = []  # of graphs
     for number, event in enumerate(sequence):
-        if isinstance(event, Release):
-            continue
-        if not isinstance(event, GraphLaunch):
-            row = _operation(number, event, blocking)
-            (launches if row.is_launch else others).append(row)
-            continue
-        stream = _InGraph(event.stream)
-        nodes_of[number] = []
-        for node in event.graph.nodes:
-            is_blocking = blocking.get(event.stream, True)
-            row = Operation(number, node, stream, is_blocking, event.host)
-            into = launches if row.is_launch else others
-            nodes_of[number].append((into, len(into)))
-            into.append(row)
-    rows = [*launches, *others]
-    for number, places in nodes_of.items():
-        event = sequence[number]
-        assert isinstance(event, GraphLaunch)
-        found = [at + (0 if into is launches else len(launches)) for into, at in places]
-        for first, second in event.graph.edges:
-            row = rows[found[second]]
-            rows[found[second]] = Operation(
-                row.event, row.work, row.stream, row.blocking, row.host,
-                (*row.nodes, found[first]),
-            )  # fmt: skip
+        if isinstance(event, GraphLaunch):
+            stream, is_blocking = _InGraph(event.stream), blocking.get(event.stream, True)
+            at = len(made)
+            edges += [(at + first, at + second) for first, second in event.graph.edges]
+            made += [
+                Operation(number, node, stream, is_blocking, event.host)
+                for node in event.graph.nodes
+            ]
+        elif not isinstance(event, Release):
+            made.append(_operation(number, event, blocking))
+    order = sorted(range(len(made)), key=lambda k: not made[k].is_launch)
+    rows = [made[k] for k in order]
+    place = {k: number for number, k in enumerate(order)}
+    for first, second in edges:
+        row = rows[place[second]]
+        rows[place[second]] = replace(row, nodes=(*row.nodes, place[first]))
     started: dict[int, tuple[int, ...]] = {}
     pairs = []
     for first, second in after:
@@ -308,11 +298,9 @@ def _earlier(
 
 
 def _keep_order(first: Event, second: Event, waits: bool) -> bool:
-    """Returns whether two events of which one is no launch are called in order.
+    """Returns whether two events, not both launches, are called in order.
 
-    Args:
-        first, second: the events.
-        waits: whether the host thread waits in one of the calls.
+    ``waits``: whether the host thread waits in one of the calls.
     """
     if getattr(first, "host", 0) != getattr(second, "host", 0):
         return False

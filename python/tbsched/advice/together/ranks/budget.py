@@ -103,10 +103,7 @@ def _ends(asking: Asking, work: Work) -> bool:
 def _with_kernel(sequence: Sequence, kernel: Launch, asking: Asking, stays: bool) -> Work:
     """Returns the order of the program, and a kernel that arrives at any time.
 
-    Args:
-        sequence, kernel: the program, and the kernel.
-        asking: what the question is for.
-        stays: whether the kernel ends only when the rest has ended; else, at any time.
+    If it stays, it ends only when the rest has ended; else, at any time.
     """
     work = work_of(Sequence([kernel, *sequence]), asking.specs)
     rest = (1 << len(work.launches)) - 2

@@ -38,10 +38,7 @@ def fixes_of(
 ) -> tuple[RankFix, ...]:
     """Returns of each kind of change the least that is proved to be enough.
 
-    Args:
-        sequence: the program.
-        groups: those that keep each other from ending.
-        is_safe: whether a changed program is proved to be safe.
+    ``groups``: those that keep each other from ending.
     """
     found = []
     wanted = _first_order(sequence)

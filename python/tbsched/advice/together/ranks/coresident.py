@@ -115,12 +115,7 @@ class Asking:
     def doubts(
         self, sequence: Sequence, in_order: bool = True
     ) -> tuple[Work, list[Standstill], str]:
-        """Returns the order of a program, what may hang it, and why that is not all.
-
-        Args:
-            sequence: the program.
-            in_order: as for :func:`work_of`.
-        """
+        """Returns the order of a program, what may hang it, and why that is not all."""
         work = work_of(sequence, self.specs, self.after, in_order)
         return work, *self.standstills_of(work)
 

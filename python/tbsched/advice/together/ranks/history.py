@@ -110,10 +110,7 @@ class History:
     ) -> tuple[Rows, Trace]:
         """Returns durations with which blocks end when they should, and where blocks are then.
 
-        Args:
-            scenes: what happens on each GPU.
-            base: durations of blocks that end as soon as they can.
-            play: predicts.
+        ``base``: durations of blocks that end as soon as they can.
         """
         stay = base
         trace = play(self.program(stay, scenes, ends=False))
@@ -128,10 +125,7 @@ class History:
     def program(self, stay: Rows, scenes: dict[Stuck, Scene], ends: bool = True) -> Try:
         """Returns the program with these durations, and delays of its calls.
 
-        Args:
-            stay: durations.
-            scenes: what happens on each GPU.
-            ends: False: launches of the standstill stay even if they find room.
+        Unless ``ends``, launches of the standstill stay even if they find room.
         """
         arrives: dict[int, float] = {}
         for stuck, scene in scenes.items():

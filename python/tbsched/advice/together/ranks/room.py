@@ -153,9 +153,7 @@ class Room:
     def _next_fits(self, order: tuple[int, ...], arrived: Mask) -> bool:
         """Returns whether the last launch is proved to be resident behind the others.
 
-        Args:
-            order: launches that stay; each becomes resident when those before it are.
-            arrived: all launches that stay.
+        Each becomes resident when those before it are. ``arrived``: all launches that stay.
         """
         return self._remembered(("next", order, arrived), lambda: self._next_proved(order, arrived))
 
@@ -171,10 +169,7 @@ class Room:
     def _kernel_goes_on(self, order: tuple[int, ...], number: int, arrived: Mask) -> bool:
         """Returns whether a kernel that ends is proved to go on behind launches that stay.
 
-        Args:
-            order: these launches, which are resident. None of the kernel's blocks came before.
-            number: the kernel.
-            arrived: all launches that stay.
+        Those in ``order`` are resident, and none of the kernel's blocks came before.
         """
         one = self.work.launches[number]
 

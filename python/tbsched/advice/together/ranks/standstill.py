@@ -91,12 +91,9 @@ def _unended(work: Work) -> Iterator[frozenset[str]]:
 def _without_room(
     work: Work, rooms: list[Room], groups: frozenset[str], arrived: Mask, others: frozenset[str]
 ) -> Iterator[Standstill]:
-    """Yields the ways in which each of some groups has a launch without room.
+    """Yields the ways in which each of the groups that have arrived whole has no room for a launch.
 
-    Args:
-        groups: all that do not end.
-        arrived: their launches that have arrived.
-        others: the groups all of whose launches have arrived.
+    ``others``: these groups, of all that do not end.
     """
     by_gpu = [
         room.stuck(mask(k for k in members(arrived) if work.launches[k].gpu == room.gpu))

@@ -65,12 +65,7 @@ class Search:
     plays: int = 0
 
     def witness(self, work: Work, found: list[Standstill]) -> Witness | None:
-        """Returns delays with which the program hangs; None: none are found.
-
-        Args:
-            work: the order of the program.
-            found: what may hang it.
-        """
+        """Returns delays with which the program hangs; None: none are found."""
         last_choice = None
         for sequence, late in self._tries(work, found):
             if time.monotonic() > self.deadline:
