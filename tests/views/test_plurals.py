@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import tbsched as tb
-from tbsched.counting import counted
+from tbsched.counting import counted, first_listed, listed
 
 ONE = tb.Sequence([tb.Launch(1, 32, 32)])
+
+
+def test_lists() -> None:
+    assert [listed("abc"[:k]) for k in range(4)] == ["nothing", "a", "a and b", "a, b and c"]
+    assert [first_listed("abcde"[:k], 2) for k in (2, 5)] == ["a, b", "a, b and 3 more"]
 
 
 def test_counted() -> None:

@@ -282,17 +282,15 @@ def _judge(spec: DeviceSpec, launch: Launch, trust_policy: bool) -> LaunchConfig
     if launch.blocks > evenness.blocks_per_sm * spec.sms:
         return LaunchConfig(launch, evenness, (evenness.reason,))
     rejected = []
-    if not evenness.forced and not (trust_policy and _even_by_policy(spec, launch)):
+    is_even = evenness.forced
+    if trust_policy and not is_even:
+        is_even = int(np.ptp(predict(Sequence([launch]), spec)[0].occupancy(spec.sms))) <= 1
+    if not is_even:
         rejected.append(evenness.reason)
     uneven = _warps_left_over(spec, launch, evenness)
     if uneven is not None:
         rejected.append(uneven)
     return LaunchConfig(launch, evenness, tuple(rejected))
-
-
-def _even_by_policy(spec: DeviceSpec, launch: Launch) -> bool:
-    occupancy = predict(Sequence([launch]), spec)[0].occupancy(spec.sms)
-    return int(np.ptp(occupancy)) <= 1
 
 
 def _warps_left_over(spec: DeviceSpec, launch: Launch, evenness: Evenness) -> str | None:

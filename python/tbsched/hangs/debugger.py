@@ -328,15 +328,15 @@ class _Session:
                 out, err = process.communicate(timeout=self.seconds)
             except subprocess.TimeoutExpired:
                 self.has_timed_out = True
-                out, err = _told_to_leave(process)
+                out, err = _end_gently(process)
             except BaseException:
-                _told_to_leave(process)
+                _end_gently(process)
                 raise
         self.errors = err.decode("utf-8", "replace")
         return out.decode("utf-8", "replace")
 
 
-def _told_to_leave(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+def _end_gently(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
     """Ends the debugger gently, so that it lets the process go on."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):

@@ -330,22 +330,22 @@ def _states(seen: Seen) -> dict[int, tuple[ThreadState, ...]]:
 def _calls(seen: Seen) -> Iterator[HostCall]:
     """Yields the calls that threads of the host are in, as the debugger or the capture has them."""
     in_capture = seen.capture.open_calls if seen.capture is not None else ()
-    told = {each.system_thread: each for each in in_capture}
+    captured = {each.system_thread: each for each in in_capture}
     in_look = set()
     for thread in seen.look.threads if seen.look is not None else ():
         name = thread.cuda_call
         if name is None:
-            if thread.is_in_driver and thread.system not in told:
+            if thread.is_in_driver and thread.system not in captured:
                 yield HostCall(UNNAMED, None, thread.system)
             continue
         in_look.add(thread.system)
         at = thread.functions.index(name)
-        own = told.get(thread.system)
+        own = captured.get(thread.system)
         yield HostCall(
             name, kind_of(name), thread.system, own.call if own else None,
             tuple([each for each in thread.functions[at + 1 :] if "libcudart" not in each]),
         )  # fmt: skip
-    for system, call in told.items():
+    for system, call in captured.items():
         if system not in in_look:
             yield HostCall(call.function, kind_of(call.function), system, call.call)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tbsched.hangs.evidence import Evidence, Seen, gathered
+from tbsched.hangs.evidence import Seen, gathered
 from tbsched.hangs.hang import HangReport
 from tbsched.hangs.rules import host, host_memory, inside, loading, progress, room, slow
 from tbsched.hangs.rules.finding import Finding
@@ -43,10 +43,6 @@ def judged(seen: Seen) -> HangReport:
         findings.append(rule(evidence))
         if findings[-1].kind is not None:
             break
-    return _report(evidence, findings)
-
-
-def _report(evidence: Evidence, findings: list[Finding]) -> HangReport:
     answer, spec, capture = findings[-1], evidence.seen.spec, evidence.capture
     assert answer.kind is not None
     proof = [sentence for each in findings for sentence in each.proof]

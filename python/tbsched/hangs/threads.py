@@ -72,7 +72,7 @@ def polled(
 
 
 def _state(sample: Sample, before: Sample | None) -> ThreadState:
-    loop = _loop(sample)
+    loop = min(_loops(sample), key=len, default=[])  # the smallest one
     polls = [text for _, text in loop if _POLLS.match(text)]
     if polls and len(loop) <= _MOST_POLLING:
         if before is not None and _has_left(sample, before):
@@ -110,11 +110,6 @@ def _has_left(now: Sample, before: Sample) -> bool:
     written = {name for text in texts for name in registers_written(text)}
     kept = {name for name in before.registers if _REGISTER.match(name)} - written
     return any(now.registers.get(each) != before.registers[each] for each in kept)
-
-
-def _loop(sample: Sample) -> list[tuple[int, str]]:
-    """Returns the smallest loop around a thread's instruction, as far as it is listed."""
-    return min(_loops(sample), key=len, default=[])
 
 
 def _loops(sample: Sample) -> Iterator[list[tuple[int, str]]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -76,14 +76,15 @@ class Overlaps(NamedTuple):
         return Overlaps(*(column[chosen] for column in self))
 
 
-Rows = TypeVar("Rows", Intervals, Overlaps)
+Rows = TypeVar("Rows", bound=tuple[Any, ...])  # named columns
 NO_OVERLAPS = Overlaps(*np.zeros((4, 0), np.int64))
 
 
 def concatenated(parts: Iterable[Rows]) -> Rows:
     """All parts in one; at least one is needed."""
     every = [*parts]
-    return type(every[0])(*map(np.concatenate, zip(*every, strict=True)))
+    made: Callable[..., Rows] = type(every[0])
+    return made(*map(np.concatenate, zip(*every, strict=True)))
 
 
 def summed(keys: Int64Array, values: Int64Array, count: int) -> Int64Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -113,10 +113,10 @@ class Met(NamedTuple):
         return every.some(every.end > every.begin)
 
 
-def _distinct(words: Sequence[str]) -> Int64Array:
-    """Returns for each text the place of the first equal one, int64."""
-    first: dict[str, int] = {}
-    return np.array([first.setdefault(text, place) for place, text in enumerate(words)], np.int64)
+def _distinct(values: Iterable[Hashable]) -> Int64Array:
+    """Returns for each value the place of the first equal one, int64."""
+    first: dict[Hashable, int] = {}
+    return np.array([first.setdefault(own, place) for place, own in enumerate(values)], np.int64)
 
 
 def _room(
@@ -206,10 +206,11 @@ def resolved(
     """
     reasons: dict[tuple[int, int], _Reasons] = {}
     place_of = {gpu: place for place, gpu in enumerate(gpus)}
-    alike, causes = _alike(labels), _causes(labels)
-    reduced = parts._replace(
-        second=np.where(parts.second < 0, parts.second, alike[np.maximum(parts.second, 0)])
-    )
+    # Labels are alike whatever their place in the program.
+    alike = _distinct((cause, bare(by)) for cause, by in labels)
+    causes = _causes(labels)
+    known = np.append(alike, 0)[np.maximum(parts.second, 0)]
+    reduced = parts._replace(second=np.where(parts.second < 0, parts.second, known))
     of_gpu = [reduced.some(reduced.first == place) for place in range(len(gpus))]
     moments = _moments(met, activity, gpus)
     found = [parts.some(parts.second >= 0)]
@@ -371,13 +372,6 @@ def _causes(labels: Labels) -> _Causes:
     numbers = {PEER: 0}
     of = [numbers.setdefault(cause, len(numbers)) for cause, _ in labels]
     return _Causes(np.array(of, np.int64), tuple(numbers))
-
-
-def _alike(labels: Labels) -> Int64Array:
-    """Returns for each label the first equal one, whatever its place in the program, int64."""
-    first: dict[tuple[str, str], int] = {}
-    found = [first.setdefault((cause, bare(by)), k) for k, (cause, by) in enumerate(labels)]
-    return np.array(found or [0], np.int64)
 
 
 def _grouped(key: Int64Array) -> Int64Array:

@@ -30,7 +30,7 @@ _DEVICE_SYNC = re.compile(
 # else. That ended so long before at most.
 _STARTS_NS, _WAKES_NS = 4_000, 6_000
 _NEVER = -(2**62)
-_LOOKED_AT = 64  # works of a stream among which the awaited one is, the last ones issued
+_MOST_CANDIDATES = 64  # works of a stream among which the awaited one is, the last ones issued
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +241,7 @@ class _Builder:
         """Returns the last work of a stream issued before a time that had ended by another one."""
         times, rows = issued
         place = bisect_right(times, before_ns) - 1
-        for row in reversed(rows[max(0, place + 1 - _LOOKED_AT) : place + 1]):
+        for row in reversed(rows[max(0, place + 1 - _MOST_CANDIDATES) : place + 1]):
             if self._activity.work["end_ns"][row] <= ended_ns:
                 return row
         return UNKNOWN

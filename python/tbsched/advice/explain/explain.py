@@ -265,9 +265,7 @@ def _measured(program: Program, spec: DeviceSpec) -> Program:
         launch if isinstance(launch.duration, tuple) else replace(launch, duration=ns / 1e9)
         for launch, ns in zip(launches, each_ns.tolist(), strict=True)
     ]
-    told = (fewer_blocks(fewer),) if fewer else ()
-    program = replace(
-        program, sequence=with_launches(sequence, timed), assumed=(*program.assumed, *told)
-    )
+    assumed = (*program.assumed, *((fewer_blocks(fewer),) if fewer else ()))
+    program = replace(program, sequence=with_launches(sequence, timed), assumed=assumed)
     host, _ = fitted_host(program, spec)
     return replace(program, host=host)

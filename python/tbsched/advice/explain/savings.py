@@ -101,13 +101,16 @@ class Savings:
         self._group = graph.group[call[spent.first]]
         self._inside = account.times.inside
         self._lost_ns = {gpu: self._lost(gpu) for gpu in account.gpus}
-        self._said = _said(account, np.unique(spent.second[spent.second != UNKNOWN]))
+        rows = np.unique(spent.second[spent.second != UNKNOWN])
+        self._rows_by_name = _rows_by_name(account, rows)
 
     def taken(self, gpu: int, cause: str, by: str, *, everywhere: bool = False) -> Taken | None:
         """Takes a root out, ``everywhere`` of the hosts of all GPUs; None: it is not known how."""
         delay_ns = self._graph.delay_ns.copy()
         if cause in _OF_HOST:
-            rows = self._rows(gpu, cause, by)
+            rows = np.array(self._rows_by_name.get(by, []), np.int64)
+            if cause == FIRST_USE:
+                rows = self._loading(gpu, by)
             return self._without_host(rows, gpu, everywhere=everywhere) if len(rows) else None
         if cause in (TRANSFER, SLOWED) and gpu == ALL:
             self._without_bytes(delay_ns, cause, by)
@@ -131,12 +134,6 @@ class Savings:
             saved = self._ended - self._graph.ended(self._graph.replayed(delay_ns, free))
             found += (np.maximum(saved, 0) / 1e9).tolist()
         return found
-
-    def _rows(self, gpu: int, cause: str, by: str) -> Int64Array:
-        """Returns the rows of the host that a cause is."""
-        if cause == FIRST_USE:
-            return self._loading(gpu, by)
-        return np.array(self._said.get(by, []), np.int64)
 
     def _loading(self, gpu: int, by: str) -> Int64Array:
         """Returns what the host was in while a kernel was loaded and the GPU idle."""
@@ -264,7 +261,7 @@ class Savings:
         return found
 
 
-def _said(account: Account, rows: Int64Array) -> dict[str, list[int]]:
+def _rows_by_name(account: Account, rows: Int64Array) -> dict[str, list[int]]:
     """Returns rows of the host by what the account calls them, without where they were."""
     activity = account.activity
     names, host, work = activity.names, activity.host, activity.work
@@ -272,10 +269,10 @@ def _said(account: Account, rows: Int64Array) -> dict[str, list[int]]:
     found: dict[str, list[int]] = defaultdict(list)
     inside = maker(activity, account.times, rows).tolist()
     for row, outer in zip(rows.tolist(), inside, strict=True):
-        said = names[host["name"][row]]
+        name = names[host["name"][row]]
         if outer != UNKNOWN:
-            said = f"{said} in {names[host['name'][outer]]}"
+            name = f"{name} in {names[host['name'][outer]]}"
         elif row in kernel:
-            said = f"{said} of {names[kernel[row]]}"
-        found[said].append(row)
+            name = f"{name} of {names[kernel[row]]}"
+        found[name].append(row)
     return found

@@ -97,21 +97,13 @@ def budget(
     )  # fmt: skip
     with pulse("looking for the largest grid"):
         found = largest(problem, len(others), most, _all_start)
-        return found if found or _one_is_stranded(problem) else None
+        is_known = found or any(decided(one).safe is False for one in _alone(problem))
+        return found if is_known else None
 
 
 def _all_start(problem: Problem) -> bool:
     """Returns whether each launch is proved to start whole, whatever the others do."""
     return all(map(proved, _alone(problem)))
-
-
-def _one_is_stranded(problem: Problem) -> bool:
-    """Returns whether a launch is known not to start whole in some case.
-
-    Raises:
-        ValueError: a launch that the device refuses, whatever its grid.
-    """
-    return any(decided(one).safe is False for one in _alone(problem))
 
 
 def _alone(problem: Problem) -> Iterator[Problem]:

@@ -22,7 +22,7 @@ from tbsched.counting import counted, first_listed
 from tbsched.prediction.calls import waits_for_gpu
 from tbsched.program.activity import CALL, OPERATOR, UNKNOWN
 from tbsched.program.arrays import Float64Array
-from tbsched.program.sequence import Copy, Event, HostCall
+from tbsched.program.sequence import Copy, HostCall
 
 _NAMED = 2  # launches that a condition names
 _MOST_BY_THEMSELVES = 8  # waits of a host; of more, each is one of many that are alike
@@ -144,11 +144,16 @@ def without_synchronisation(facts: Facts, launch: int, cause: Cause) -> Iterator
     it, as ``torch.cuda.synchronize()`` does before it reaches CUDA. A host call that does more than
     wait still takes its time.
     """
-    every = _waits_of(facts, facts.host_of(launch))
+    sequence, host = facts.program.sequence, facts.host_of(launch)
+    every = {  # what each becomes without its wait
+        place: without_wait(event)
+        for place, event in enumerate(sequence)
+        if getattr(event, "host", 0) == host and waits_for_gpu(event)
+    }
     last = max((place for place in every if place < facts.event[launch]), default=None)
     if last is None:
         return
-    calls = _host_calls(facts, every)
+    calls = {place: x.name for place in every if isinstance(x := sequence[place], HostCall)}
     pure = {place: event for place, event in every.items() if place not in calls}
     yield from without_operators(facts, [*pure])
     if len(pure) > 1:
@@ -170,15 +175,6 @@ def without_synchronisation(facts: Facts, launch: int, cause: Cause) -> Iterator
         yield edited(facts, what, {last: every[last]}, condition)
 
 
-def _waits_of(facts: Facts, host: int) -> dict[int, Event | None]:
-    """Returns the places of a thread's calls that wait, with what each becomes without its wait."""
-    return {
-        place: without_wait(event)
-        for place, event in enumerate(facts.program.sequence)
-        if getattr(event, "host", 0) == host and waits_for_gpu(event)
-    }
-
-
 def _pageable(facts: Facts, waits: Iterable[int]) -> str:
     """Returns what must be done for waits that are copies to pageable memory, which always wait."""
     events = [facts.program.sequence[place] for place in waits]
@@ -197,12 +193,6 @@ def _not_used(facts: Facts, waits: Iterable[int]) -> str:
     from_gpu = any(isinstance(sequence[place], Copy) for place in waits)
     to_gpu = any(isinstance(event, Copy) and event.kind == "h2d" for event in sequence)
     return f"{_NOT_USED}, nor copies it back to the GPU" if from_gpu and to_gpu else _NOT_USED
-
-
-def _host_calls(facts: Facts, places: Iterable[int]) -> dict[int, str]:
-    """Returns the names of the host calls among some events, by their places."""
-    events = ((place, facts.program.sequence[place]) for place in places)
-    return {place: event.name for place, event in events if isinstance(event, HostCall)}
 
 
 def _replaced(words: str) -> str:

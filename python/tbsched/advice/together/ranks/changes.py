@@ -107,8 +107,11 @@ def _smaller_grids(
         most = max(one.blocks // one.cluster for one in _of(sequence, name))
         if most == 1 or not is_safe(_at_most(sequence, name, 1)):
             continue
-        enough = greatest(1, most - 1, lambda k, name=name: is_safe(_at_most(sequence, name, k)))
-        changed = _at_most(sequence, name, enough)
+
+        def is_enough(clusters: int, name: str = name) -> bool:
+            return is_safe(_at_most(sequence, name, clusters))
+
+        changed = _at_most(sequence, name, greatest(1, most - 1, is_enough))
         blocks = max(one.blocks for one in _of(changed, name))
         before = max(one.blocks for one in _of(sequence, name))
         words = f"at most {blocks} blocks for {name!r} on each GPU, not {before}"

@@ -196,7 +196,9 @@ class Search:
 
     def _ordered(self, standstill: Standstill, long: float) -> list[float]:
         """Returns delays after which the launches of a standstill arrive in its order."""
-        steps = _steps(standstill)
+        steps = {
+            number: step for stuck in standstill.stuck for step, number in enumerate(stuck.order, 1)
+        }
         gaps, waited, number = [], dict[int, int](), -1
         for event in self.sequence:
             number += isinstance(event, Launch)
@@ -205,13 +207,6 @@ class Search:
             gaps.append(long * max(0, step - waited.get(host, 0)))
             waited[host] = max(step, waited.get(host, 0))
         return gaps
-
-
-def _steps(standstill: Standstill) -> dict[int, int]:
-    """Returns when launches arrive, as numbers from 1 on."""
-    return {
-        number: 1 + step for stuck in standstill.stuck for step, number in enumerate(stuck.order)
-    }
 
 
 def _longest(launch: Launch) -> float:
