@@ -97,7 +97,7 @@ def makespan_bounds(
     issue_times: Iterable[float] | None = None,
     predictions: int = 256,
 ) -> MakespanBounds:
-    """The least and the greatest makespan of a program whose durations are known as intervals.
+    """Returns the least and greatest makespan of a program with intervals of durations.
 
     A shorter block can make a program longer: another launch may then come first, and hold up the
     rest. So the makespans of the shortest and of the longest durations are no limits. These are:
@@ -222,7 +222,7 @@ class _Program:
         self._lines = lines_of(streams) + self._nodes
 
     def all_ends(self, most: int) -> list[Ends] | None:
-        """What each latent state and each order gives; None if there are more of them.
+        """Returns what each latent state and each order gives; None if there are more of them.
 
         Also None if the prediction is not among them: where host threads decide who comes first,
         orders of launches do not have all.
@@ -261,7 +261,7 @@ class _Program:
         return Ties(seq, self.spec, self._policy, self._interval, self._issue_times)
 
     def begins_ns(self, low: list[Durations], high: list[Durations]) -> tuple[int, int]:
-        """Between which times the first block of all starts.
+        """Returns between which times the first block of all starts.
 
         No launch has ended then, so that durations do not matter; but copies may have.
         """
@@ -284,7 +284,7 @@ class _Program:
         return self._alone(self._spans(kept), queues=MAX_LAUNCHES, least=True)
 
     def _spans(self, kept: list[Durations]) -> list[int]:
-        """How long each launch takes at least."""
+        """Returns how long each launch takes at least."""
         return [
             least_span_ns(own, at_once) - self.spec.exit_latency_ns
             for own, at_once in zip(kept, self.crowd.at_once, strict=True)
@@ -309,7 +309,7 @@ class _Program:
         return least
 
     def greatest_ends_ns(self, kept: list[Durations]) -> list[int]:
-        """The last block of each launch does not end later.
+        """Returns the last block of each launch does not end later.
 
         The argument is that of the block that ends last of all, for the last one of each launch.
         """
@@ -346,7 +346,7 @@ class _Program:
 
     @functools.cached_property
     def _later_of(self) -> dict[int, int]:
-        """How much later work can be that waits for a station of copies, by the station."""
+        """Returns how much later work can be that waits for a station of copies, by the station."""
         if not self.copying:
             return {}
         kernel_ns = self._turns_ns(list(range(len(self.seq.launches)))) + self._watch_ns
@@ -360,7 +360,7 @@ class _Program:
 
     @functools.cached_property
     def _later_ns(self) -> Int64Array:
-        """How much later each launch can be because of the stations for which it waits."""
+        """Returns how much later each launch can be because of the stations for which it waits."""
         none = [0] * len(self.seq.launches)
         found = np.zeros(len(none), np.int64)
         for station, later_ns in self._later_of.items():
@@ -423,7 +423,7 @@ class _Program:
 
     @functools.cached_property
     def _rows(self) -> Int64Array:
-        """Row of each launch; launches of one row never run at the same time."""
+        """Returns row of each launch; launches of one row never run at the same time."""
         rows: list[list[int]] = []
         found = np.zeros(len(self._may_meet), np.int64)
         for launch, may_meet in enumerate(self._may_meet):
@@ -441,7 +441,7 @@ class _Program:
         return self._turns_ns(others, in_clusters) + self._watch_ns
 
     def _turns_ns(self, others: list[int], in_clusters: bool = False) -> int:
-        """How long the scheduler can be busy with other launches and those of the driver."""
+        """Returns for how many ns the scheduler can be busy with other launches."""
         spec = self.spec
         launches = self.seq.launches
         turns = 2 * (len(others) + self._hidden_kernels)
@@ -459,7 +459,7 @@ class _Program:
 
     @functools.cached_property
     def _levels(self) -> list[int]:
-        """Priority of each launch as the scheduler counts it: a lower number is more urgent."""
+        """Returns each launch's priority as the scheduler counts it; lower is more urgent."""
         most_urgent = 1 - self.spec.priority_levels
         return [
             most_urgent if one.cooperative else min(max(one.priority, most_urgent), 0)
@@ -468,7 +468,7 @@ class _Program:
 
     @property
     def _watch_ns(self) -> int:
-        """How much later a front end sees that work may go on: it may look at all others first."""
+        """Returns by how many ns a front end may see late that work can go on."""
         spec = self.spec
         watch_ns = 0
         if self._lines > spec.front_ends:
@@ -477,7 +477,7 @@ class _Program:
 
     @functools.cached_property
     def _may_meet(self) -> npt.NDArray[np.bool_]:
-        """Which launches may run at the same time, bool (launches, launches).
+        """Returns which launches may run at the same time, bool (launches, launches).
 
         Each in turn runs for very long. What then starts as much later has waited for it.
         """
@@ -492,7 +492,7 @@ class _Program:
 
     @functools.cached_property
     def _small(self) -> list[Launch]:
-        """Each launch as a block of one warp that ends at once."""
+        """Returns each launch as a block of one warp that ends at once."""
         return [
             replace(
                 launch, blocks=1, threads=32, registers=16, shared_memory=0, local_memory=0,
@@ -504,7 +504,7 @@ class _Program:
     def _alone(
         self, spans_ns: list[int], queues: int, *, least: bool = False
     ) -> tuple[Int64Array, Int64Array]:
-        """When each launch starts and ends if it runs so long, and there is room for everything."""
+        """Returns when each launch starts and ends if it runs so long and room never lacks."""
         copying = self.copying
         transfers = copying.least() if least else copying.on_the_way()
         rows = self._trace(spans_ns, queues, transfers, least=least).timeline
@@ -518,7 +518,7 @@ class _Program:
         *,
         least: bool = False,
     ) -> Trace:
-        """What happens then with these copies and memsets."""
+        """Returns what happens then with these copies and memsets."""
         count = len(self.seq.launches)
         sms = 2 * count + 1
         roomy = replace(
@@ -535,6 +535,7 @@ class _Program:
     def _predicted(
         self, seq: Sequence, spec: DeviceSpec, policy: str | None, state: InitialState | None = None
     ) -> Trace:
+        """Predicts a sequence with the calls that the bounds are asked for."""
         return predict(
             seq, spec, policy, state,
             launch_interval=self._interval, issue_times=self._issue_times,
@@ -654,6 +655,7 @@ def _limits(
 
 
 def _interval(field: str, value: object) -> Interval:
+    """Returns a pair of seconds, the least and the greatest, checked."""
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise TypeError(f"makespan_bounds.{field}: a pair of seconds is needed, got {shown(value)}")
     low, high = (seconds("makespan_bounds", field, limit) for limit in value)
@@ -665,7 +667,7 @@ def _interval(field: str, value: object) -> Interval:
 def _drawn(
     shortest: list[Launch], longest: list[Launch], draw: np.random.Generator
 ) -> list[Launch]:
-    """Each launch with durations between: of all blocks alike, or of each block its own."""
+    """Returns each launch with durations between: of all blocks alike, or of each block its own."""
     found = []
     for low, high in zip(shortest, longest, strict=True):
         if low.duration == high.duration:

@@ -128,7 +128,7 @@ class Copying:
             yield replace(alone, duration=_ENDLESS) if one.station == station else alone
 
     def later_ns(self, station: int, times: Int64Array, kernel_ns: int, queue_ns: int) -> int:
-        """How much later than without contention work can be that waits for a station.
+        """Returns how much later than without contention work can be that waits for a station.
 
         Args:
             station: one of ``stations``.
@@ -155,7 +155,7 @@ class Copying:
 
     @property
     def _slower(self) -> float:
-        """How many times as long a copy takes at most because another one goes the other way."""
+        """Returns the most by which a copy is slowed by one in the other direction, as a factor."""
         spec = self._spec
         if sum(lines > 0 for lines in self._lines.values()) < 2:
             return 1.0

@@ -93,7 +93,7 @@ def longest_full_ns(
 
 
 def _by_area_ns(values: Int64Array, weighing: Float64Array, full: float) -> int:
-    """The longest time t in which blocks that count for min(value, t) can weigh ``full``."""
+    """Returns the longest t for which blocks that each count min(value, t) weigh ``full``."""
     area = float(values @ weighing)
     longer = 0.0  # weight of the blocks that run longer than t
     for value, weight in zip(values.tolist(), weighing.tolist(), strict=True):
@@ -199,7 +199,7 @@ class Crowd:
         return np.where(own > 0, own + gaps, 0) / (memory - gap)
 
     def _memory(self, launches: list[int]) -> int | None:
-        """Shared memory of an SM that any of these sets; None if it can keep others of them out."""
+        """Returns the configuration of shared memory that these need; None if it may vary."""
         if not self._spec.mechanisms.shared_memory_configuration:
             return self._limits.shared_memory
         if self._largest[launches].all():

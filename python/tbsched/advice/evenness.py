@@ -98,7 +98,7 @@ _spec = device  # forced_even() has a parameter of that name
 
 
 def _capacity(spec: DeviceSpec, launch: Launch) -> tuple[int, str]:
-    """How many blocks an idle SM holds (all SMs hold as many), and what binds that number."""
+    """Returns how many blocks an idle SM holds, and which limit binds."""
     one = replace(held(launch), blocks=launch.cluster)
     trace = predict(Sequence([one]), spec)
     assert trace.capacities is not None  # a prediction has them
@@ -107,6 +107,7 @@ def _capacity(spec: DeviceSpec, launch: Launch) -> tuple[int, str]:
 
 
 def _verdict(launch: Launch, sms: int, each: int) -> tuple[bool, str]:
+    """Returns whether blocks spread evenly, and why."""
     blocks, holds = launch.blocks, each * sms
     if blocks > holds:
         return False, f"more than one wave, {sms} SMs x {each} blocks"

@@ -174,7 +174,7 @@ class LaunchConfigs(Shown):
 
     @property
     def advised(self) -> LaunchConfig | None:
-        """The row with the least estimate, if the machine code was given and any row can run.
+        """Returns the row with the least estimate; None without machine code or possible rows.
 
         Of rows that differ by less than the estimate can tell it is the one next to 256 threads.
         """
@@ -194,7 +194,7 @@ def launch_configs(
     code: Any = None,
     tables: Characterization | None = None,
 ) -> LaunchConfigs:
-    """Which block sizes use an idle GPU evenly, and what the kernel's machine code says of them.
+    """Returns which block sizes use an idle GPU evenly, with advice from machine code.
 
     A block size is accepted on three conditions: the blocks are certain to spread evenly over the
     SMs (:func:`forced_even`), they fit in one wave, and each processing block of an SM gets the
@@ -241,6 +241,7 @@ _spec = device  # launch_configs() has a parameter of that name
 
 
 def _launches(spec: DeviceSpec, kernel: Kernel) -> Iterator[Launch]:
+    """Yields a launch for each block size to judge."""
     for threads in range(WARP, spec.threads_per_block + 1, WARP):
         one = kernel.launch(threads)
         if not kernel.loops:
@@ -264,6 +265,7 @@ def _reasoned(
     found: Code,
     tables: Characterization,
 ) -> LaunchConfig:
+    """Returns the row of a launch with what its machine code says for and against it."""
     if row.evenness is None:
         return row
     shared = kernel.loops or (kernel.blocks is not None and kernel.threads > kernel.blocks)
@@ -274,6 +276,7 @@ def _reasoned(
 
 
 def _judge(spec: DeviceSpec, launch: Launch, trust_policy: bool) -> LaunchConfig:
+    """Returns the row of a launch: whether it is accepted, and how evenly it spreads."""
     try:
         spec.check(Sequence([launch]))
     except ValueError as error:
@@ -294,7 +297,7 @@ def _judge(spec: DeviceSpec, launch: Launch, trust_policy: bool) -> LaunchConfig
 
 
 def _warps_left_over(spec: DeviceSpec, launch: Launch, evenness: Evenness) -> str | None:
-    """What is wrong with the number of warps of an evenly used SM, if anything."""
+    """Returns what is wrong with the number of warps of an evenly used SM, if anything."""
     for blocks in evenness.share:
         warps = blocks * -(-launch.threads // WARP)
         if warps % spec.processing_blocks:

@@ -69,7 +69,7 @@ class Units:
         return tuple(place for number in order for place in self.events[number])
 
     def sorted_by(self, weight: Callable[[int], Any]) -> tuple[int, ...]:
-        """The units, the least weight first among those that need not come behind another one."""
+        """Returns units in topological order, those of least weight first."""
         left = graphlib.TopologicalSorter[int](dict.fromkeys(range(len(self)), ()))
         for a, b in self._pairs:
             left.add(b, a)
@@ -85,6 +85,7 @@ class Units:
 
 
 def _together(sequence: Sequence) -> list[list[int]]:
+    """Returns events in units that move together: with their waits and records."""
     units: list[list[int]] = []
     last: Event | None = None
     for place, event in enumerate(sequence):
@@ -137,6 +138,7 @@ class _Order:
             self.pairs.add((one, other))
 
     def _in_stream(self, place: int, stream: object, only_waits: bool) -> None:
+        """Adds the dependence of an event on the one before it in its stream."""
         if stream is None or only_waits:
             return
         if stream == LEGACY_STREAM:
@@ -148,6 +150,7 @@ class _Order:
         self._of_stream[stream] = place
 
     def _by_host(self, place: int, event: Event) -> None:
+        """Adds the dependences between a host's calls that wait and its other calls."""
         host = getattr(event, "host", 0)
         self._behind(self._wait.get(host), place)
         # What a host call does may matter to all that comes later, such as memory that it frees.
@@ -160,6 +163,7 @@ class _Order:
 
 
 def _recorded(event: Event) -> list[int]:
+    """Returns the CUDA events that an event records."""
     if isinstance(event, RecordEvent):
         return [event.event]
     if isinstance(event, Launch) and event.completion_event is not None:

@@ -129,7 +129,7 @@ def best_order(
 def _given(
     kernels: Iterable[Launch] | Program, launch_interval: float
 ) -> tuple[Sequence, tuple[float, ...] | None]:
-    """What is to be ordered, and the gaps between its calls if it is a program."""
+    """Returns what is to be ordered, and the gaps between its calls if it is a program."""
     if isinstance(kernels, Program):
         if launch_interval:
             raise ValueError(f"launch_interval: {launch_interval}, but a program has its own times")
@@ -173,7 +173,7 @@ class _Search:
 
     def consider(self, orders: Iterable[tuple[int, ...]]) -> bool:
         """Predicts those that are not known and change no dependency; whether one is the best."""
-        waiting = filter(self._is_new, orders)
+        waiting = filter(self._admit, orders)
         better = False
         while some := list(itertools.islice(waiting, _SEARCHED)):
             of_events = {self.units.places(order): order for order in some}
@@ -183,7 +183,8 @@ class _Search:
                 better = True
         return better
 
-    def _is_new(self, order: tuple[int, ...]) -> bool:
+    def _admit(self, order: tuple[int, ...]) -> bool:
+        """Admits an order that keeps the units and has no tried like; returns whether."""
         key = tuple([self.kind[number] for number in order])
         if key in self.known or not self.units.keeps(order):
             return False
@@ -191,9 +192,10 @@ class _Search:
         return True
 
     def sorted_first(self) -> tuple[int, ...]:
-        """Larger configurations first, then longest first, as far as dependencies let it."""
+        """Returns an order: larger configurations first, then longest, within dependences."""
 
         def weight(number: int) -> tuple[float, ...]:
+            """Returns a sort key: larger configurations first, then longest."""
             launches = [
                 launch
                 for place in self.units.events[number]
@@ -224,6 +226,7 @@ class _Search:
                     break
 
     def _neighbours(self, rng: random.Random) -> Iterator[tuple[int, ...]]:
+        """Yields orders that differ from this one in one move."""
         count, movable = len(self.order), set(self.units.movable)
         codes = range(count * count)
         for code in rng.sample(codes, min(len(codes), _MOST_NEIGHBOURS)):

@@ -66,6 +66,7 @@ class Task:
 
 
 def _kernels(given: Iterable[Launch]) -> tuple[Launch, ...]:
+    """Returns the kernels of a task, checked."""
     kernels = instances("Task", "kernels", given, Launch)
     if not kernels:
         raise ValueError("Task.kernels: none; a task has one or more")
@@ -163,7 +164,7 @@ class Responses(Shown):
 
     @property
     def worst(self) -> dict[str, Response]:
-        """The job of each task that took longest, by the task's name."""
+        """Returns the job of each task that took longest, by the task's name."""
         found: dict[str, Response] = {}
         for job in self.jobs:
             known = found.setdefault(job.job.task, job)
@@ -333,6 +334,7 @@ def _ns(time: float) -> int:
 
 
 def _check_number(tasks: tuple[Task, ...], until_ns: int, hyper_ns: int) -> None:
+    """Refuses a number of seconds that is out of its range."""
     launches = sum(
         len(task.kernels) * len(range(_ns(task.offset), until_ns, _ns(task.period)))
         for task in tasks

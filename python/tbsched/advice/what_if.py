@@ -111,6 +111,7 @@ def what_if(
     host = None if program is None else program.host
 
     def predicted(candidate: tuple[str, Sequence]) -> Change:
+        """Predicts a changed sequence; returns the change."""
         what, changed = candidate
         asked = changed if program is None else merged(changed, spec)
         found = makespan_ns(asked, spec, policy, launch_interval=launch_interval, host=host)
@@ -148,6 +149,7 @@ def what_if(
 def _with_carveouts(
     seq: Sequence, carveouts: Iterable[int | None]
 ) -> Iterator[tuple[str, Sequence]]:
+    """Yields the program with each carveout, and words for the change."""
     of_library = [is_of_library(launch) for launch in seq.launches]
     for carveout in carveouts:
         words = "the driver's" if carveout is None else str(carveout)
@@ -162,6 +164,7 @@ def _with_carveouts(
 def _with_block_sizes(
     seq: Sequence, program: Program | None, sizes: Iterable[int]
 ) -> Iterator[tuple[str, Sequence]]:
+    """Yields the program with each block size, and words for the change."""
     groups = [[number] for number in range(len(seq.launches))]
     if program is not None:
         groups = _longest_kernels(program)

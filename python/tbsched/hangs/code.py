@@ -106,7 +106,7 @@ class KernelCode:
 
     @property
     def may_wait(self) -> bool:
-        """Whether it may wait for ever: for others, for itself, or at a barrier without a loop.
+        """Returns whether it may wait for ever: for others, for itself, or at a barrier.
 
         Blocks start in their order. So one that waits for blocks before it waits for some that run.
         """
@@ -157,6 +157,7 @@ class _Sum:
     terms: tuple[tuple[int | str, int], ...] = ()
 
     def plus(self, other: _Sum) -> _Sum:
+        """Returns the sum of two linear expressions."""
         factors = dict(self.terms)
         for term, factor in other.terms:
             factors[term] = factors.get(term, 0) + factor
@@ -168,6 +169,7 @@ class _Sum:
 
 
 def _total(values: Iterable[_Sum | None]) -> _Sum | None:
+    """Returns the sum of several values; None if one is unknown."""
     total = _Sum()
     for each in values:
         if each is None:
@@ -191,7 +193,7 @@ class _Reading:
         self.loops = tuple(self._loops())
 
     def _reached(self) -> set[int]:
-        """Numbers of instructions that can be reached from the first."""
+        """Returns numbers of instructions that can be reached from the first."""
         found: set[int] = set()
         left = [0] if self.every else []
         while left:
@@ -207,6 +209,7 @@ class _Reading:
         return found
 
     def answer(self) -> KernelCode:
+        """Returns what the code of a kernel can wait for."""
         loops = self.loops
         looks: dict[range, list[int]] = {}
         for number in sorted(self.reached):
@@ -404,7 +407,7 @@ class _Reading:
         return bool(_NOT_KNOWN.match(own.body))
 
     def _loops(self) -> Iterator[range]:
-        """Numbers of the instructions of each loop: from where a branch goes back to, up to it.
+        """Yields the instructions of each loop, from a backward branch's target up to it.
 
         Two branches back to one place are two loops, one in the other.
         """
@@ -439,7 +442,7 @@ class _Reading:
         )
 
     def _polls(self, numbers: list[int], loop: range) -> Iterator[Poll]:
-        """The loads of a loop that is left by what they load alone."""
+        """Yields the loads of a loop that is left by what they load alone."""
         deciding: set[int] = set()
         for leaving in self._exits(loop):
             found = self._deciders(leaving, loop)
@@ -466,7 +469,7 @@ class _Reading:
         return not any(self._looks(each, loop) for each in self._deciders(own, loop))
 
     def _writers(self, name: str, before: int, loop: range) -> Iterator[int]:
-        """Numbers of the instructions of a loop that may have written a register last.
+        """Yields numbers of the instructions of a loop that may have written a register last.
 
         They are earlier in this turn, or later in the turn before.
         """
@@ -484,6 +487,7 @@ class _Reading:
             return (at for name, before in registers for at in self._writers(name, before, loop))
 
         def made_of(at: int) -> Iterator[int]:
+            """Yields the instructions from which an instruction has its values."""
             own = self.every[at]
             registers = [(each, at) for each in own.reads]
             for shared, store in (("LDS", "STS"), ("B2R", "BAR.RED")):
@@ -506,7 +510,7 @@ class _Reading:
         return value in ("RZ", "URZ") or (bool(written) and all(map(_ZERO.match, written)))
 
     def _exits(self, loop: range) -> Iterator[Instruction]:
-        """The branches that may leave a loop."""
+        """Yields the branches that may leave a loop."""
         for number in loop:
             own = self.every[number]
             if number not in self.reached:
@@ -552,6 +556,7 @@ class _Reading:
         is_indirect = False
 
         def made_of(register: tuple[str, int]) -> Iterator[tuple[str, int]]:
+            """Yields the registers from which a register has its value."""
             nonlocal is_indirect
             name, before = register
             at = self._writer_before(name, before)
@@ -678,7 +683,7 @@ class _Reading:
         return None
 
     def _stores(self) -> Iterator[int]:
-        """Numbers of the instructions that change memory which others may see."""
+        """Yields numbers of the instructions that change memory which others may see."""
         for number in sorted(self.reached):
             body = self.every[number].body
             if not _STORES.match(body):

@@ -103,6 +103,7 @@ def _behind(code: Reached, first: list[int]) -> set[int]:
     """Returns what decides whether instructions come, and what that is made of."""
 
     def made_of(number: int) -> Iterator[int]:
+        """Yields the instructions from which an instruction has its values."""
         yield from code.deciders(number)
         own = code.every[number]
         # Whether one of the first comes depends on its guard, and not on what it reads.

@@ -243,6 +243,7 @@ def _with_blocks(kernel: Resident, answers: dict[str, str]) -> Resident:
 def _samples(
     kernels: Iterable[Resident], wanted: Iterable[_Wanted], answers: dict[str, str]
 ) -> Iterable[Sample]:
+    """Yields what sampled threads execute: program counter, listing and registers."""
     grids = {kernel.number: kernel.grid_id for kernel in kernels}
     for number, block, thread in wanted:
         commands = _of_thread(number, block, thread)
@@ -318,6 +319,7 @@ class _Session:
         return answers
 
     def _run(self, words: list[str]) -> str:
+        """Runs the debugger with a time limit; returns its output."""
         environment = {**os.environ, "LC_ALL": "C"}
         environment.pop("CUDA_INJECTION64_PATH", None)
         with subprocess.Popen(

@@ -149,6 +149,7 @@ class Evidence:
                 )
 
     def _never_starts(self, stranded: Stranded) -> NeverStarts:
+        """Returns the row of a launch whose blocks never start."""
         own = self.issued[stranded.operation]
         behind = None if stranded.behind is None else called(self.issued[stranded.behind])
         seen = self._seen_as(own)
@@ -165,6 +166,7 @@ class Evidence:
         return next(map(self.matched.__getitem__, own), None)
 
     def _row_of(self, kernel: Resident) -> OnGpu:
+        """Returns the row of a kernel that the debugger sees."""
         counts: dict[int, int] = {}
         for each in kernel.blocks:
             if each.sm is not None:
@@ -177,6 +179,7 @@ class Evidence:
         )  # fmt: skip
 
     def _resident_by_model(self) -> Iterator[OnGpu]:
+        """Yields the rows of kernels that are resident by the model."""
         if self.replay is None or self.replay.trace is None:
             return
         launches = [
@@ -199,6 +202,7 @@ class Evidence:
             )  # fmt: skip
 
     def _does_by_code(self, operation: Operation) -> str:
+        """Returns what a kernel does by its machine code: spins, waits, computes, or unknown."""
         code = self.code_of(operation)
         if code is None or not code.is_whole:
             return UNKNOWN
@@ -287,6 +291,7 @@ def _matched(operations: tuple[Operation, ...], kernels: Iterable[Resident]) -> 
 
 
 def _is_it(operation: Operation, kernel: Resident) -> bool:
+    """Returns whether an operation is the kernel that the debugger sees."""
     if operation.what != LAUNCH or operation.gpu != kernel.gpu:
         return False
     if (operation.grid, operation.block) != (kernel.grid, kernel.block):

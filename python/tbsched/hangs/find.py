@@ -157,6 +157,7 @@ def _numbers(pid: int | Iterable[int] | None) -> tuple[int, ...]:
 
 
 def _sorted(files: tuple[_Path, ...]) -> tuple[list[Unfinished], list[Path]]:
+    """Returns the captures, and the paths of the core dumps, among the files."""
     captures, cores = [], []
     for given in files:
         path = storage.as_path(given)
@@ -259,6 +260,7 @@ def _later(capture: Unfinished) -> Unfinished:
 def _of_core(
     core: Path, capture: Unfinished | None, spec: DeviceSpec | None, seconds: float
 ) -> HangReport:
+    """Returns the report of a core dump, with a capture if there is one."""
     target = Target(core=core)
     look = look_at(target, look_at(target, seconds=seconds), seconds=seconds)
     unseen = ["Whether anything goes on, and where the host is: a core dump is of one moment."]
@@ -266,6 +268,7 @@ def _of_core(
 
 
 def _check_notes(capture: Unfinished) -> None:
+    """Refuses a capture of an earlier version, which lacks what has not ended."""
     if not capture.notes_issued and not capture.is_whole:
         raise ValueError(
             f"{storage.shown(capture.path)}: an earlier tbsched made this capture, which does not "
@@ -274,11 +277,12 @@ def _check_notes(capture: Unfinished) -> None:
 
 
 def _of_capture(capture: Unfinished, spec: DeviceSpec | None) -> HangReport:
+    """Returns the report of a capture alone."""
     unseen = []
     _check_notes(capture)
     if not capture.is_whole:
         unseen.append(
-            "What is on the GPU: told by the model, from what was issued and has not ended. Some "
+            "What is on the GPU: by the model, from what was issued and has not ended. Some "
             "of that may have ended: CUPTI gives records only when its buffers are full."
         )
     return _judged(capture, [], None, spec, unseen, None)
@@ -292,6 +296,7 @@ def _judged(
     unseen: list[str],
     process: int | None,
 ) -> HangReport:
+    """Returns the report by the first rule that has an answer."""
     if capture is None:
         unseen.append(
             "What was issued and does not run: the program was not captured. `tbsched capture "

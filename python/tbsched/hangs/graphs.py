@@ -87,6 +87,7 @@ def graph_of(line: Line, lines: Mapping[int, Line]) -> CapturedGraph:
 
 
 def _node(line: Line) -> Node:
+    """Returns the node that a line of a capture describes."""
     kind = text(line, "kind")
     if line.get("known") is False and kind != "conditional":
         return Node("graph", line)

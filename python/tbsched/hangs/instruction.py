@@ -44,6 +44,7 @@ class Instruction:
         self.writes, self.reads = self._registers()
 
     def _registers(self) -> tuple[frozenset[str], frozenset[str]]:
+        """Returns the registers that an instruction writes, and those that it reads."""
         body = DESCRIPTOR.sub("", self.body)
         operation, _, rest = body.partition(" ")
         pieces = split(rest)
@@ -99,7 +100,7 @@ def split(text: str) -> list[str]:
 
 
 def names(pieces: Iterable[str], with_pairs: bool) -> Iterator[str]:
-    """The registers of operands, the second of a pair, too."""
+    """Yields the registers of operands, the second of a pair, too."""
     for piece in pieces:
         for row in _REGISTER.finditer(piece):
             yield row[1]

@@ -128,7 +128,7 @@ class HostThread:
 
     @property
     def cuda_call(self) -> str | None:
-        """The function of the driver that it is in, without its version; None: in none."""
+        """Returns the function of the driver that it is in, without its version; None: in none."""
         for function in self.functions:
             if function.startswith("cu") and not function.startswith("cuda"):
                 return function

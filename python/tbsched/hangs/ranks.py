@@ -207,7 +207,7 @@ def _differences(
 
 
 def _streams_behind(rank: Unfinished) -> dict[Key, int]:
-    """Returns, by collectives, the stream that NCCL makes wait for each.
+    """Returns the stream that NCCL makes wait for each collective.
 
     Each communicator has one of its own. Ranks of a program make them in the same order, so they
     have the same numbers.
@@ -231,6 +231,7 @@ def _is_collective(operation: Operation) -> bool:
 def _hang(
     ranks: list[Unfinished], waiting: list[list[Collective]], rank: int, other: int
 ) -> HangReport:
+    """Returns the report of two ranks that wait in different collectives."""
     mine, theirs = waiting[rank][0], waiting[other][0]
     names = [ranks[at].path.name for at in (rank, other)]
     proof = [

@@ -207,6 +207,7 @@ class _Events:
         return self.numbers.setdefault(key, len(self.numbers)), facts.kind != "default"
 
     def event(self, place: int, operation: Operation, seconds: float) -> Event | None:
+        """Returns the event of an operation; None if the model has none."""
         stream, non_blocking = self.stream(operation)
         host = self.threads.setdefault(operation.thread, len(self.threads)) % 1024
         of_stream: Any = {"stream": stream, "non_blocking": non_blocking, "host": host}
@@ -258,6 +259,7 @@ class _Events:
                 return None
 
     def launch(self, operation: Operation, seconds: float, of_stream: Any) -> Launch:
+        """Returns the launch of an operation; notes what is assumed."""
         name = called(operation)
         if operation.registers is None:
             self.assumed.append(

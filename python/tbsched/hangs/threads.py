@@ -72,6 +72,7 @@ def polled(
 
 
 def _state(sample: Sample, before: Sample | None) -> ThreadState:
+    """Returns what a thread does: spins, waits or computes."""
     loop = min(_loops(sample), key=len, default=[])  # the smallest one
     polls = [text for _, text in loop if _POLLS.match(text)]
     if polls and len(loop) <= _MOST_POLLING:

@@ -376,6 +376,7 @@ class _Reader:
             self.ended.add(integer(line, "call"))
 
     def add_issued(self, line: Line) -> None:
+        """Adds an operation that was issued."""
         call = integer(line, "issued")
         self.issued[call] = line
         self.happened(integer(line, "at"))
@@ -399,6 +400,7 @@ class _Reader:
                 yield number, node
 
     def add_open(self, line: Line) -> None:
+        """Adds a call that has not returned."""
         call = integer(line, "inside")
         self.open_calls[call] = OpenCall(
             call, text(line, "function"), integer(line, "thread"), optional(line, "system_thread"),
@@ -507,6 +509,7 @@ def _shape(line: Line) -> Shape:
 
 
 def _numbers(line: Line, key: str) -> list[int] | None:
+    """Returns a list of integers of a line; None if the line has none."""
     if key not in line:
         return None
     numbers = line[key]

@@ -86,6 +86,7 @@ class Watch:
             file.close()
 
     def _read(self, path: Path) -> None:
+        """Reads the lines that were added to a capture."""
         if path not in self._open:
             self._open[path] = path.open("rb")
         *lines, self._rest[path] = (self._rest.get(path, b"") + self._open[path].read()).split(
@@ -123,6 +124,7 @@ class Watching:
         self._watch.close()
 
     def _run(self) -> None:
+        """Looks at the program each time nothing has ended for long; writes the report."""
         while not self._ends.wait(min(_PERIOD, self._watch.seconds / 2)):
             found = self._watch.look() if self._watch.is_quiet() else None
             if found is not None:

@@ -188,7 +188,7 @@ def assumed_words(explanation: Explanation) -> list[str]:
         sentences.insert(
             0,
             f"The clocks of the host and of GPU {gpus} do not fit: work ran before it was "
-            "launched, so what the host did is not told.",
+            "launched, so what the host did is not known.",
         )
     duplicates = explanation.accounted.activity.duplicates
     if duplicates:

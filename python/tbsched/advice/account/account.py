@@ -229,7 +229,7 @@ def running_on(activity: Activity, gpu: int) -> Intervals:
 
 
 def _recorded_since(activity: Activity, gpu: int) -> int:
-    """When the profile of a GPU's rank begins: the first thing in it; of no rank, the earliest."""
+    """Returns when the profile of a GPU's rank begins; without ranks, the earliest time."""
     if gpu not in activity.ranks:
         return activity.first_ns
     work, host, of = activity.work, activity.host, _processes(activity, gpu)
@@ -258,7 +258,7 @@ def _processes(activity: Activity, gpu: int) -> set[int]:
 
 
 def _busy(activity: Activity, rows: Int64Array, labels: Labels, met: Met | None) -> list[Intervals]:
-    """What ran on a GPU, in disjoint parts; ``of``: the number of a label, or as ``Met.parts``."""
+    """Returns what ran on a GPU, in disjoint parts; ``of`` is the number of a label."""
     work = activity.work
     found: list[Intervals] = []
     covered = NO_INTERVALS

@@ -113,7 +113,7 @@ class HostTime:
         return concatenated([*found, left])
 
     def _said_of_others(self, rows: Int64Array, open_: Int64Array) -> Int64Array:
-        """Rows that tell what a thread waits for that is not theirs; the others are ``UNKNOWN``.
+        """Returns rows that say what a thread waits for elsewhere; ``UNKNOWN`` for other rows.
 
         A call or an operator is work that may be waited for. That another thread sleeps, or is in
         an annotation, says nothing. What a thread does in an annotation, its row ``open_``, is not
@@ -128,7 +128,7 @@ class HostTime:
         return np.where(is_work & (is_backward | (open_ == UNKNOWN)), rows, UNKNOWN)
 
     def _asked(self, thread: Int64Array, tried: int) -> Int64Array:
-        """Whom to ask: first the thread itself, then the others of its process."""
+        """Returns whom to ask: first the thread itself, then the others of its process."""
         if not tried:
             return thread
         found = np.full(len(thread), UNKNOWN)
@@ -183,6 +183,7 @@ class _Enclosing:
         self._ends: list[int] = []
 
     def add(self, place: int, end_ns: int) -> None:
+        """Adds an interval that ends at ``end_ns``, and drops those that end before it does."""
         while self._ends and self._ends[-1] <= end_ns:
             self._ends.pop()
             self._places.pop()

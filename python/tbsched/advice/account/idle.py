@@ -118,7 +118,7 @@ def idle_parts(
     times: HostTime,
     labels: Labels,
 ) -> Idle:
-    """Why a GPU was idle.
+    """Returns why a GPU was idle.
 
     Args:
         activity, rows: of the profile, and the work of the GPU in it.
@@ -144,7 +144,7 @@ def idle_parts(
 def ended_by(
     activity: Activity, rows: Int64Array, nothing: Intervals
 ) -> tuple[Int64Array, Int64Array]:
-    """Work by start, and of each interval the row that started at its end; ``UNKNOWN``: none."""
+    """Returns, for each interval, the row that started at its end; ``UNKNOWN`` without one."""
     start = activity.work["start_ns"]
     order = rows[np.lexsort([rows, start[rows]])]
     place = np.searchsorted(start[order], nothing.end, side="left")
@@ -203,7 +203,7 @@ class Late:
         )
 
     def of_host(self, others: list[Intervals]) -> Overlaps:
-        """What the host did until it had launched the work; the last part is the launch call.
+        """Returns what the host did until it had launched the work; last is the launch call.
 
         ``others``: when work ran on other GPUs.
         """
@@ -242,6 +242,7 @@ class Late:
     def _host_words(
         self, row: int, inside: int, scope: int, after: int, after_in: int, kernel: int, loads: int
     ) -> tuple[str, str]:
+        """Returns the cause and the words for what the host did before a kernel was launched."""
         names = self._activity.names
 
         def named(name: int, place: int) -> str:
@@ -257,7 +258,7 @@ class Late:
         return HOST, what if after == UNKNOWN else f"{what}{AFTER}{named(after, after_in)}"
 
     def _waiting(self, parts: Overlaps, others: list[Intervals]) -> Overlaps:
-        """Calls that wait, which wait for another GPU while that runs."""
+        """Returns calls that wait, which wait for another GPU while that runs."""
         running = joined(concatenated(others))
         begin, end = int(parts.begin.min()), int(parts.end.max())
         some = Intervals(parts.begin, parts.end, np.arange(len(parts.begin)))
@@ -274,7 +275,7 @@ class Late:
         return concatenated(found)
 
     def _waited(self, place: Int64Array) -> Int64Array:
-        """The last call of its thread that waited, and returned in an idle time; or ``UNKNOWN``."""
+        """Returns the last call of the thread that waited and ended while idle, or ``UNKNOWN``."""
         host = self._activity.host
         rows = np.flatnonzero(matching(self._activity, _WAITS) | blocking_copies(self._activity))
         found = np.full(len(place), UNKNOWN)
@@ -310,7 +311,7 @@ class Late:
         return found
 
     def on_gpu(self, before: Int64Array) -> Overlaps:
-        """Why launched work waited, since its call returned, or in the whole time if unknown.
+        """Returns why launched work waited since its call returned; or always, if that is unknown.
 
         Args:
             before: of each interval the row of ``activity.work`` that ended last before it.

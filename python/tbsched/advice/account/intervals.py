@@ -36,7 +36,7 @@ def numbered(begin: Int64Array, end: Int64Array) -> Intervals:
 
 
 def first_come(intervals: Intervals) -> Intervals:
-    """Disjoint intervals that cover the same, each moment by the interval that began first."""
+    """Returns disjoint intervals; each moment belongs to the interval that began first."""
     order = np.lexsort([intervals.end, intervals.begin])
     begin, end, of = intervals.some(order)
     if not len(begin):
@@ -47,7 +47,7 @@ def first_come(intervals: Intervals) -> Intervals:
 
 
 def joined(intervals: Intervals) -> Intervals:
-    """Disjoint intervals as few as possible that cover the same; ``of``: their own numbers."""
+    """Returns the fewest disjoint intervals that cover the same; ``of`` numbers them."""
     begin, end, _ = first_come(intervals)
     if not len(begin):
         return NO_INTERVALS

@@ -58,7 +58,7 @@ class Met(NamedTuple):
 
     @classmethod
     def of(cls, activity: Activity, found: Collectives) -> Met:
-        """When the kernels of matched collectives of an activity waited."""
+        """Returns when the kernels of matched collectives of an activity waited."""
         work, row, of = activity.work, found.row, found.of
         gpu, begin, end = (
             work[name][row].astype(np.int64) for name in ("gpu", "start_ns", "end_ns")
@@ -277,7 +277,7 @@ def _moments(
 def _common(
     moments: list[tuple[Int64Array, Int64Array]], one: int, other: int
 ) -> tuple[Int64Array, Int64Array]:
-    """The moments that two GPUs have in common, on the clock of each."""
+    """Returns the moments that two GPUs have in common, on the clock of each."""
     (number_a, end_a), (number_b, end_b) = moments[one], moments[other]
     _, place_a, place_b = np.intersect1d(number_a, number_b, return_indices=True)
     end_a, end_b = end_a[place_a], end_b[place_b]
@@ -342,7 +342,7 @@ _NO_REASON = np.iinfo(np.int64).max
 def _sums(
     parts: Overlaps, cuts: Int64Array, windows: Int64Array
 ) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """How long each label lasts in some of the times between moments: window, label, ns."""
+    """Returns how long each label lasts in some of the times between moments: window, label, ns."""
     far = np.int64(2**62)
     edges = np.concatenate([[-far], cuts, [far]])
     chosen = Intervals(edges[windows], edges[windows + 1], windows)
@@ -389,7 +389,7 @@ def _origin(
     label: int, every: dict[tuple[int, int], _Reasons], peer: int, gpus: Sequence[int],
     labels: Labels, causes: _Causes,
 ) -> Origin:  # fmt: skip
-    """Where a reason lies: with the GPU that was waited for, or a third one that it waited for."""
+    """Returns the GPU at fault: the one waited for, or a third one for which that waited."""
     if label > _NO_REASON - len(causes.names):
         cause = causes.names[_NO_REASON - label] if label < _NO_REASON else UNEXPLAINED
         return Origin(gpus[peer], cause, _REST)

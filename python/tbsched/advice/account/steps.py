@@ -34,7 +34,7 @@ class Steps(NamedTuple):
 
     @property
     def run_ahead(self) -> bool:
-        """Whether the host was ahead of the GPU in most steps, and waited for it in a few.
+        """Returns whether the host was ahead of the GPU in most steps, and waited for it in a few.
 
         What the GPU does in the time of a step on the host is then that of other steps.
         """
@@ -46,7 +46,7 @@ NO_STEPS = Steps(NO_INTERVALS, ())
 
 
 def steps_of(activity: Activity) -> Steps:
-    """The steps of torch.profiler; else annotations that differ in a number, or repeat; else work.
+    """Returns the steps of torch.profiler, or of annotations that repeat, or of repeated work.
 
     Of several such groups the one counts whose members cover the most time. They must not overlap.
     """
@@ -105,7 +105,7 @@ def _marked(activity: Activity) -> Steps:
 
 
 def _steps(activity: Activity, rows: Int64Array) -> Steps | None:
-    """Rows of the host as steps; None: they overlap, or are of several threads.
+    """Returns rows of the host as steps; None: they overlap, or are of several threads.
 
     Of several processes, which are ranks, the first one counts.
     """
@@ -124,7 +124,7 @@ def _steps(activity: Activity, rows: Int64Array) -> Steps | None:
 
 
 def _repeated(activity: Activity) -> Steps:
-    """Times in which the GPU with most work did the same again and again, the longest that repeat.
+    """Returns the longest repeated parts in the work of the busiest GPU, as steps.
 
     Each begins with the same kernel, copy or memset. What is between two of them is the same if it
     is the same work as often, in any order.

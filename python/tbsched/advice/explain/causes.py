@@ -27,7 +27,7 @@ _AFTER_NS = 5000  # a launch waited for another one's end if it starts within th
 
 
 def causes_of(facts: Facts, launch: int, begin_ns: float, end_ns: float) -> tuple[Cause, ...]:
-    """Why a launch did not start between two times, the longest part first.
+    """Returns why a launch did not start between two times, the longest part first.
 
     It was on the GPU by then. The prediction says what it waited for. Where it would not have
     waited, kernels that were measured to run then may have left it no room. Else nothing explains

@@ -139,7 +139,7 @@ class _Builder:
         self._at = self._at_ns.tolist()
 
     def built(self) -> EventGraph:
-        """The graph."""
+        """Returns the graph."""
         self._hosts()
         self._streams()
         self._launches()
@@ -169,7 +169,7 @@ class _Builder:
         )
 
     def _hosts(self) -> None:
-        """A call follows the last one of the threads of its GPU, and ends after what is in it.
+        """Adds edges: a call follows its threads' last one, and ends after what it contains.
 
         Threads that launch on one GPU hand over to each other, as the forward pass and the
         backward pass of PyTorch do.
@@ -188,7 +188,7 @@ class _Builder:
             of_group[group[call]] = of_thread[thread[call]] = point
 
     def _streams(self) -> None:
-        """Work follows the work before it in its stream."""
+        """Adds edges: work follows the work before it in its stream."""
         work = self._activity.work
         last: dict[tuple[int, int], int] = {}
         columns = [work[name].tolist() for name in ("gpu", "stream")]
@@ -204,7 +204,7 @@ class _Builder:
                 self._add(int(self._end[row]), point)
 
     def _launches(self) -> None:
-        """Work starts no sooner after its call than launches onto an idle GPU do."""
+        """Adds edges: work starts no sooner after its call than on an idle GPU."""
         work, host = self._activity.work, self._activity.host
         for gpu, idle in zip(self._account.gpus, self._account.idle, strict=True):
             rows = np.flatnonzero((work["gpu"] == gpu) & (work["call"] != UNKNOWN))
@@ -225,7 +225,7 @@ class _Builder:
 
     @functools.cached_property
     def _issued(self) -> dict[tuple[int, int], tuple[list[int], list[int]]]:
-        """By GPU and stream the times of calls, and the rows that they launched, in order."""
+        """Returns, by GPU and stream, the times of calls and the rows that they launched."""
         work = self._activity.work
         rows = np.flatnonzero(work["call"] != UNKNOWN)
         begin = self._activity.host["begin_ns"][work["call"][rows]]
@@ -247,7 +247,7 @@ class _Builder:
         return UNKNOWN
 
     def _events(self) -> None:
-        """Streams wait for events of other streams; for which ones, PyTorch's profile leaves open.
+        """Adds edges: streams wait for events of other streams, which PyTorch does not name.
 
         A stream that is not the main one forks from it. The main one joins others: those whose work
         issued by then ended last, as many as calls make it wait. A call makes the next launch of
@@ -297,7 +297,7 @@ class _Builder:
         return found
 
     def _others(self) -> None:
-        """Work that starts late has waited for other work of its GPU, or for room beside it.
+        """Adds edges: work that starts late waits for other work of its GPU.
 
         It follows the end of what ended just before; else the start of what ran.
         """
@@ -317,7 +317,7 @@ class _Builder:
                     self._add(point, int(starts[place - 1]))
 
     def _synchronisations(self) -> None:
-        """Calls end after the work that they waited for."""
+        """Adds edges: calls end after the work that they wait for."""
         activity = self._activity
         host, work = activity.host, activity.work
         issued = self._issued
@@ -356,7 +356,7 @@ class _Builder:
                 self._add(point, int(self._end[row]))
 
     def _collectives(self) -> None:
-        """Bytes of collectives move once all have started; unmatched ones last as recorded."""
+        """Adds edges: bytes of collectives move once all ranks have started."""
         met, work = self._account.met, self._activity.work
         if met is not None:
             edges = met.found.edges.tolist()

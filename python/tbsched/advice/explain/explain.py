@@ -70,7 +70,7 @@ def explain(
     block sizes, priorities, more hardware queues, no synchronisation, no pauses of the host. Each
     is predicted, and those that shorten the program are kept. A change may need something to hold,
     such as that a kernel does not need the result of another one. Nobody but you knows that. Where
-    the prediction of the program as it is is off by more than 10 %, no change is told.
+    the prediction of the program as it is is off by more than 10 %, no change is proposed.
 
     If the prediction is far from the profile, it looks for what the profile may not say: that all
     streams shared one hardware queue, or that kernels were loaded at their first use. What brings
@@ -110,11 +110,11 @@ def explain(
         # same.
         if device is not None or program.activity is None:
             raise
-        return _accounted(program, given, f"No change is told: {error}.")
+        return _accounted(program, given, f"No change is proposed: {error}.")
 
 
 def _predicted(program: Program, spec: DeviceSpec, given: float | None) -> Explanation:
-    """All that there is to say of a program that can be predicted."""
+    """Returns all that there is to say of a program that can be predicted."""
     fitted = program
     if not program.fitted:
         fitted = (
@@ -142,7 +142,7 @@ def _predicted(program: Program, spec: DeviceSpec, given: float | None) -> Expla
     changes: tuple[Change, ...] = ()
     if abs(off) > _LARGEST_ERROR:
         note = (
-            f"No change is told: the program as it is is predicted to take {100 * abs(off):.0f} % "
+            f"No change is proposed: the program as it is is predicted to take {100 * abs(off):.0f} % "
             f"{'longer' if off > 0 else 'less'} than it took, so what a change saves is not known."
         )
         untold = (note, *untold)
@@ -224,17 +224,19 @@ def _costly(gaps: Iterable[Gap], least: float, *, is_asked: bool) -> tuple[Gap, 
 def _not_predicted(
     program: Program, device: str | os.PathLike[str] | DeviceSpec | None
 ) -> str | None:
-    """Why a program is not predicted, in words."""
+    """Returns why a program is not predicted, in words."""
     launches = len(program.sequence.launches)
     if not launches:
         if program.activity is None or not len(program.activity.work):
             raise ValueError("explain.program: it has no launches, and nothing ran on a GPU")
-        return f"No change is told: {next(iter(program.assumed), 'no kernel is predicted.')}"
+        return f"No change is proposed: {next(iter(program.assumed), 'no kernel is predicted.')}"
     if program.sequence.gpus > 1:
-        return "No change is told: the program has several GPUs, and changes are predicted on one."
+        return (
+            "No change is proposed: the program has several GPUs, and changes are predicted on one."
+        )
     if launches > _MOST_EXPLAINED:
         return (
-            f"No change is told: {launches:,} launches are more than {_MOST_EXPLAINED:,}; select a "
+            f"No change is proposed: {launches:,} launches are more than {_MOST_EXPLAINED:,}; select a "
             "part with --from and --to (start and end of load_program)."
         )
     try:
@@ -242,7 +244,7 @@ def _not_predicted(
     except ValueError as error:
         if device is not None or program.activity is None:
             raise
-        return f"No change is told: {error}."
+        return f"No change is proposed: {error}."
     return None
 
 

@@ -130,7 +130,7 @@ class Explanation(Shown):
 
     @property
     def begin(self) -> float:
-        """Seconds on the clock of the profile at which its first work on a GPU started.
+        """Returns seconds on the clock of the profile at which its first work on a GPU started.
 
         Times that are printed count from there, as ``--from`` and ``--to`` do.
         """
@@ -143,7 +143,7 @@ class Explanation(Shown):
 
     @property
     def account(self) -> tuple[AccountRow, ...]:
-        """Where the time went, in rows that add up to ``span`` for each GPU.
+        """Returns where the time went, in rows that add up to ``span`` for each GPU.
 
         Busy time has the causes ``kernel``, ``collective``, ``copy`` and ``migration``; where
         several things ran at once, the first of these, and of two kernels the one that started
@@ -153,7 +153,7 @@ class Explanation(Shown):
 
     @property
     def idle(self) -> dict[str, float]:
-        """Seconds in which nothing ran, by cause, the longest first; of all GPUs together.
+        """Returns seconds in which nothing ran, by cause, the longest first; of all GPUs together.
 
         Waiting for a peer in a collective is one of them: its kernel is resident, and does nothing.
         """

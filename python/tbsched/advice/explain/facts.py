@@ -227,7 +227,7 @@ class _Order:
         self.free_ns: list[int] = []
 
     def add(self, place: int, event: Event) -> None:
-        """The launches of the next event."""
+        """Adds the launches of the next event."""
         if isinstance(event, Launch | GraphLaunch | Transfer):
             last = self._last_of(event)
             nodes = [*self._numbers(event)]
@@ -263,6 +263,7 @@ class _Order:
         return one if self._end[one] >= self._end[other] else other
 
     def _numbers(self, event: Event) -> Iterator[int]:
+        """Yields the number of each node: launches from 0 up, other work from -2 down."""
         own = event.graph.nodes if isinstance(event, GraphLaunch) else (event,)
         for node in own:
             if isinstance(node, Launch):

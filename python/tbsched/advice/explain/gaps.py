@@ -56,7 +56,7 @@ def _gap(facts: Facts, ready: _Ready) -> Gap:
 
 
 def _in_streams(facts: Facts) -> Iterator[_Ready]:
-    """Kernels of other streams ran; the next one of this stream was ready, but did not."""
+    """Yields kernels of other streams ran; the next one of this stream was ready, but did not."""
     ready = np.maximum(facts.arrived_ns, facts.free_ns)
     late = (facts.start_ns - ready > _NEXT_NS) & ~_ends_idle(facts)
     for launch in np.flatnonzero(late).tolist():

@@ -43,6 +43,7 @@ def kernel_gaps(program: Program, account: Account, labels: Labels) -> list[Gap]
 
 
 def _of_gpu(account: Account, labels: Labels, place: int, numbers: dict[int, int]) -> Iterator[Gap]:
+    """Yields the longest gaps of one GPU."""
     activity = account.activity
     work, gpu = activity.work, account.gpus[place]
     rows = np.flatnonzero((work["gpu"] == gpu) & np.isin(work["kind"], (KERNEL, GRAPH, COLLECTIVE)))
@@ -100,7 +101,7 @@ def _moved(account: Account, place: int, nothing: Intervals) -> Int64Array:
 
 
 def _numbers(program: Program) -> dict[int, int]:
-    """Returns, by row of the activity, the number of its launch, or -2 - k of transfer k."""
+    """Returns, by row of the activity, its launch's number, or -2 - k for transfer k."""
     launches = program.measured["work"].tolist()
     found = {row: number for number, row in enumerate(launches) if row >= 0}
     transfers = program.transfers["work"].tolist()

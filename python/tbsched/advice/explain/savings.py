@@ -23,11 +23,11 @@ _REPLAYED = 16  # causes, those that cost most
 _AT_ONCE = 16  # replays
 _MOST = 100_000  # kernels, copies and memsets of a program that is replayed; of more it takes long
 _TOO_LONG = (
-    "What the program would save without a cause is not told: {count:,} kernels, copies and "
+    "What the program would save without a cause is not predicted: {count:,} kernels, copies and "
     "memsets are more than {most:,}; record fewer steps."
 )
 _CLOCKS_DIFFER = (
-    "What the program would save without a cause is not told: work starts before its call, so "
+    "What the program would save without a cause is not predicted: work starts before its call, so "
     "the clocks of hosts and GPUs do not fit."
 )
 
@@ -173,7 +173,7 @@ class Savings:
         return np.array([gpu in gpus for gpus in self._graph.gpus], np.bool_)
 
     def _lost(self, gpu: int) -> Int64Array:
-        """How long a GPU was idle during each part of the time of its hosts, int64 ns."""
+        """Returns how long a GPU was idle during each part of the time of its hosts, int64 ns."""
         spent = self._spent
         place = self._account.gpus.index(gpu)
         mine = self._of_gpu(gpu)[self._group]

@@ -18,7 +18,7 @@ _SHARPNESS = 3.0  # exponent of the transition between bounds by latency and by 
 
 
 def estimate(case: Case) -> float:
-    """Clocks, in the units of the walk through the code: only ratios mean something.
+    """Returns clocks, in the units of the walk through the code: only ratios mean something.
 
     Blocks are launched one after another. The busiest unit of a processing block works off its
     warps; with too few warps it waits for them. SMs that have a block more than others end last.

@@ -56,6 +56,7 @@ class Rule:
 
 
 def _dependences(case: Case) -> tuple[bool | None, str]:
+    """Returns whether enough warps hide the time between dependent instructions."""
     each = case.code.warps_alone
     needed = math.ceil(each) * case.spec.processing_blocks
     words = (
@@ -67,6 +68,7 @@ def _dependences(case: Case) -> tuple[bool | None, str]:
 
 
 def _balance(case: Case) -> tuple[bool | None, str]:
+    """Returns whether each processing block has as many warps."""
     blocks = case.spec.processing_blocks
     left = case.warps % blocks
     return left == 0, f"{counted(case.warps, 'warp')} on {blocks} processing blocks" + (
@@ -79,7 +81,7 @@ def _one_wave(case: Case) -> tuple[bool | None, str]:
 
 
 def _whole_waves(case: Case) -> tuple[bool | None, str]:
-    """(2): the number of blocks is a multiple of the number of SMs."""
+    """Returns (2): the number of blocks is a multiple of the number of SMs."""
     left = case.launch.blocks % case.spec.sms
     return left == 0, f"{counted(case.launch.blocks, 'block')} on {case.spec.sms} SMs" + (
         "" if left == 0 else f": {counted(left, 'SM has', 'SMs have')} one more"
@@ -92,6 +94,7 @@ def _forced(case: Case) -> tuple[bool | None, str]:
 
 
 def _skew(case: Case) -> tuple[bool | None, str]:
+    """Returns whether warps of measured instructions end at nearly the same time."""
     worst, where = -1, ""
     for opcode, distance in case.code.distances.items():
         found = _end(_figures(case, opcode), distance, case.warps)
@@ -112,7 +115,7 @@ def _filter(case: Case) -> tuple[bool | None, str]:
 
 
 def _least_warps(case: Case) -> tuple[bool | None, str]:
-    """minW2, for results: the most that an instruction of the code needs at its distance."""
+    """Returns minW2, for results: the most warps that an instruction needs at its distance."""
     needed, where = 0, ""
     for opcode, distance in case.code.distances.items():
         figures = _figures(case, opcode)
@@ -135,7 +138,7 @@ def _least_warps(case: Case) -> tuple[bool | None, str]:
 
 
 def _transfers(case: Case) -> tuple[bool | None, str]:
-    """12.2.8: 400 + T <= D * W / 2 for each first use, T <= md * W / 2 between transfers.
+    """Returns 12.2.8: 400 + T <= D * W / 2 for each first use, T <= md * W / 2 between transfers.
 
     T is the time of as many transfers as warps, each of as many whole lines as any of them needs.
     The thesis knows all addresses; here the threads of a warp touch consecutive bytes of whole

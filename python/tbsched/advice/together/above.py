@@ -52,6 +52,7 @@ def hang_above(problem: Problem, *, shrinks: bool = True) -> Decision:
 
 
 def _can_hang(spec: DeviceSpec, launches: tuple[Launch, ...]) -> bool:
+    """Returns whether launches can hang before they reach the block scheduler."""
     numbered = {one.stream for one in launches if one.stream is not None}
     streams = len(numbered) + sum(one.stream is None for one in launches)
     queued = streams > spec.hardware_queues and len(launches) > streams
@@ -66,6 +67,7 @@ def endless(launch: Launch) -> Launch:
 
 
 def _orders(launches: int, after: Pairs) -> Iterator[tuple[int, ...]]:
+    """Yields orders of arrival to try."""
     given = tuple(range(launches))
     if launches <= MOST_IN_ALL_ORDERS:
         orders: Iterator[tuple[int, ...]] = itertools.permutations(given)
@@ -83,6 +85,7 @@ def issue_times(launches: int) -> tuple[float, ...]:
 
 
 def _played(problem: Problem, launches: list[Launch], order: tuple[int, ...]) -> Stranding | None:
+    """Returns the witness of one order of arrival in which a group's launch hangs, or None."""
     sequence = Sequence([launches[k] for k in order])
     times = issue_times(len(order))
     trace = predict(sequence, problem.spec, problem.policy, issue_times=times)

@@ -32,7 +32,7 @@ def budget(
     plays: int = PLAYS,
     seconds: float | None = None,
 ) -> int | None:
-    """The largest grid of a persistent kernel with which it and the others are sure to start.
+    """Returns the largest grid of a persistent kernel with which all are sure to start.
 
     Sure means: in every order of arrival, from every latent state of the GPU, and whichever blocks
     of the other kernels stay or leave, all blocks of each kernel become resident. The others are
@@ -117,6 +117,7 @@ def largest(problem: Problem, number: int, most: int, proves: Callable[[Problem]
     launch = problem.launches[number]
 
     def safe(clusters: int) -> bool:
+        """Returns whether a grid of so many blocks is safe."""
         one = with_blocks(launch, clusters * launch.cluster)
         try:
             return proves(problem.with_launch(number, one))

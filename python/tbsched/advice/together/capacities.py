@@ -132,6 +132,7 @@ def capacities(
     alike = with_blocks(launch, launch.cluster)
 
     def asked(way: tuple[int, int | None, int]) -> Choice:
+        """Returns how many blocks of one choice fit."""
         size, carveout, cluster = way
         one = replace(alike, blocks=cluster, threads=size, carveout=carveout, cluster=cluster)
         try:
@@ -156,6 +157,7 @@ def capacities(
 
 
 def _values(field: str, given: Iterable[int] | None, own: int, most: int) -> list[int]:
+    """Returns the values of an argument to try, checked."""
     if given is None:
         return [own]
     return [

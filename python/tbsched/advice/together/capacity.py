@@ -71,7 +71,7 @@ class Capacity(Shown, HoldsArrays):
 
     @property
     def assumed_rules(self) -> tuple[str, ...]:
-        """Which rules the answer rests on that are assumed for the GPU, in words.
+        """Returns which rules the answer rests on that are assumed for the GPU, in words.
 
         Example:
             >>> tb.capacity(tb.Launch(1, 384, 168), "a100").assumed_rules
@@ -81,7 +81,7 @@ class Capacity(Shown, HoldsArrays):
 
     @property
     def fits(self) -> bool:
-        """Whether the launch fits as it is, with all of its blocks, and the driver takes it.
+        """Returns whether the whole launch fits, and the driver takes it.
 
         Example:
             >>> grid = tb.Launch(1100, 128, 32, carveout=0, cooperative=True)
@@ -94,7 +94,7 @@ class Capacity(Shown, HoldsArrays):
 
     @property
     def idle_sms(self) -> tuple[int, ...]:
-        """The SMs that have no block at all, although as many blocks are placed as fit.
+        """Returns the SMs that have no block at all, although as many blocks are placed as fit.
 
         Example:
             >>> gemm = tb.Launch(132, 384, 168, 200 * 1024, cluster=4)
@@ -161,7 +161,7 @@ def capacity(
 
 
 def limiting(found: Capacity) -> str:
-    """What refuses one block more on most of the SMs that the launch may use."""
+    """Returns what refuses one block more on most of the SMs that the launch may use."""
     causes = Counter[str]()
     for row in found.limits:
         if row.cause != "partition":

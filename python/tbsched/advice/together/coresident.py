@@ -126,7 +126,7 @@ class Coresidency(Shown):
 
     @property
     def assumed_rules(self) -> tuple[str, ...]:
-        """Which rules the answer rests on that are assumed for the GPU, in words.
+        """Returns which rules the answer rests on that are assumed for the GPU, in words.
 
         Example:
             >>> tb.coresident([tb.Launch(1, 384, 168), tb.Launch(1, 64, 32)], "h200").assumed_rules
@@ -321,6 +321,7 @@ def _argument(problem: Problem, found: Decision, waiting: int) -> str:
 
 
 def _full_sms(problem: Problem, found: Decision) -> str:
+    """Returns a sentence: how many SMs must be full for a launch, and how many can be."""
     if all(row.most + 1e-6 < 1 for row in found.full_sms):
         return "all blocks together fill no SM"
     tightest = max(found.full_sms, key=lambda row: row.most / row.needed if row.needed else 0.0)
@@ -333,6 +334,7 @@ def _full_sms(problem: Problem, found: Decision) -> str:
 
 
 def _stranded(problem: Problem, stranding: Stranding, waiting: int) -> str:
+    """Returns words for the launch whose block is stranded."""
     words = f"{problem.called(stranding.stranded)} never happens"
     if stranding.stranded < len(problem.launches):
         launch = problem.launches[stranding.stranded]

@@ -51,7 +51,7 @@ class Problem:
 
     @property
     def program(self) -> Sequence | None:
-        """The program with the launches of this problem; None: there is nothing but launches.
+        """Returns the program with these launches; None if there are only launches.
 
         Raises:
             ValueError: it cannot have them.

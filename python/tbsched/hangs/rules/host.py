@@ -22,7 +22,7 @@ _OF_HOST = {
 
 
 def stream_waits(evidence: Evidence) -> Finding:
-    """A stream waits for a value in memory, or for a function of the host."""
+    """Finds that a stream waits for a value in memory, or for a function of the host."""
     if evidence.replay is None or not evidence.replay.waits_for_host:
         return NOTHING
     own = evidence.issued[evidence.replay.waits_for_host[0]]
@@ -51,7 +51,7 @@ def stream_waits(evidence: Evidence) -> Finding:
 
 
 def allocation_waits(evidence: Evidence) -> Finding:
-    """A call that frees or allocates waits for all work on the GPU."""
+    """Finds that a call that frees or allocates waits for all work on the GPU."""
     call = next((each for each in evidence.calls if each.kind == ALLOCATES), None)
     if call is None or not evidence.resident_names():
         return NOTHING
@@ -66,7 +66,7 @@ def allocation_waits(evidence: Evidence) -> Finding:
 
 
 def copy_waits_at_the_legacy_stream(evidence: Evidence) -> Finding:
-    """A copy in the legacy stream waits for a kernel that waits for memory which it may write."""
+    """Finds that a copy in the legacy stream waits for a kernel that waits for the copy."""
     spec, capture = evidence.seen.spec, evidence.capture
     if evidence.look is not None or spec is None or capture is None:
         return NOTHING
@@ -103,7 +103,7 @@ def _reads_only(own: Operation, evidence: Evidence) -> bool:
 
 
 def copy_waits(evidence: Evidence) -> Finding:
-    """A copy that blocks waits for kernels that wait for memory which no kernel writes."""
+    """Finds that a blocking copy waits for kernels that wait for memory nobody writes."""
     copy = next((each for each in evidence.calls if is_copy(each.function)), None)
     if copy is None or evidence.look is not None or not _only_read(evidence):
         return NOTHING
@@ -117,7 +117,7 @@ def copy_waits(evidence: Evidence) -> Finding:
 
 
 def gpu_is_empty(evidence: Evidence) -> Finding:
-    """The debugger sees no kernel on the GPU."""
+    """Finds that the debugger sees no kernel on the GPU."""
     if evidence.look is None or evidence.look.kernels:
         return NOTHING
     runs = next((each for each in evidence.look.threads if each.host_function), None)

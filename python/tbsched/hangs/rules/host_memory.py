@@ -15,7 +15,7 @@ from tbsched.hangs.unfinished import LAUNCH, Operation, called
 
 
 def samples_poll_host_memory(evidence: Evidence) -> Finding:
-    """All threads that spin look at memory of the host."""
+    """Finds that all threads that spin look at memory of the host."""
     memory = evidence.seen.memory
     if memory is None or evidence.look is None:
         return NOTHING
@@ -35,7 +35,7 @@ def samples_poll_host_memory(evidence: Evidence) -> Finding:
 
 
 def code_polls_host_memory_only(evidence: Evidence) -> Finding:
-    """A kernel's code waits for memory of the host alone, which no other kernel writes."""
+    """Finds that a kernel's code waits for host memory alone, which no other kernel writes."""
     own = _waiting(evidence, lambda own, code: _polls(own, code, all))
     if own is not None and _only_read_and_changed(own, evidence):
         name = called(own)
@@ -56,7 +56,7 @@ def code_polls_host_memory_too(evidence: Evidence) -> Finding:
 
 
 def code_polls_host_memory_that_it_writes(evidence: Evidence) -> Finding:
-    """A kernel waits for memory of the host to which it writes, too: for an answer of the host."""
+    """Finds that a kernel waits for an answer in host memory, to which it also writes."""
 
     def waits(own: Operation, code: KernelCode) -> bool:
         polls = {at for each in code.polls if not each.is_local for at in each.arguments}
@@ -128,6 +128,7 @@ def _waiting(
 
 
 def _finding(own: Operation | None, evidence: Evidence) -> Finding:
+    """Returns the finding that an operation waits for the host; NOTHING without one."""
     if own is None:
         return NOTHING
     name = called(own)
@@ -174,6 +175,7 @@ def _changed(own: Operation, places: frozenset[int], evidence: Evidence) -> bool
 
 
 def _reason(names: str, evidence: Evidence) -> str:
+    """Returns a sentence: who waits for memory of the host, and where the host is."""
     call = min(evidence.calls, key=lambda each: each.kind is None, default=None)
     reason = f"{names} waits for memory of the host to change"
     if call is not None:
@@ -182,6 +184,7 @@ def _reason(names: str, evidence: Evidence) -> str:
 
 
 def _may_write_host_memory(operation: Operation, evidence: Evidence) -> bool:
+    """Returns whether an operation may write to memory of the host."""
     if operation.what in ("record", "wait", "wait_value"):
         return False
     if operation.what != LAUNCH:  # a graph, copy, memset, value or host function

@@ -36,7 +36,7 @@ def is_collective(name: str) -> bool:
 
 
 def inside_kernels(evidence: Evidence) -> Finding:
-    """All that can start is on the GPU: what is left when no other rule has an answer."""
+    """Finds that all that can start is resident: the answer when no other rule has one."""
     names, rows = evidence.resident_names(), evidence.rows()
     if evidence.capture is None and not _waits_for_itself(evidence):
         return _not_seen(evidence)
@@ -148,7 +148,7 @@ def _waits_for_itself(evidence: Evidence) -> bool:
 
 
 def _not_seen(evidence: Evidence) -> Finding:
-    """What a process without a capture leaves open: launches that wait are not on the GPU."""
+    """Returns what stays open without a capture: launches that wait are not on the GPU."""
     names = evidence.resident_names()
     looks = "wait" if len(names) > 1 else "waits"
     does = f"{looks} for memory of the GPU to change"
@@ -196,6 +196,7 @@ def _places(evidence: Evidence) -> Iterator[str]:
 
 
 def _unseen(evidence: Evidence) -> Iterator[str]:
+    """Yields what was not looked at, in words."""
     capture = evidence.capture
     if evidence.look is not None:
         return

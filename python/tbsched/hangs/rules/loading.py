@@ -14,7 +14,7 @@ _MOST_WAITING = 1000  # launches after which the driver lets launch calls wait
 
 
 def call_loads(evidence: Evidence) -> Finding:
-    """A thread of the host loads code while a kernel is on the GPU."""
+    """Finds that a thread of the host loads code while a kernel is on the GPU."""
     waiting = evidence.resident_names()
     if not waiting:
         return NOTHING
@@ -46,7 +46,7 @@ def call_loads(evidence: Evidence) -> Finding:
 
 
 def not_on_gpu(evidence: Evidence) -> Finding:
-    """A launch could start, by the model, and is not on the GPU: its kernel is loaded."""
+    """Finds that a launch could start by the model, but is not resident: its kernel is loaded."""
     waiting = evidence.resident_names()
     if evidence.look is None or evidence.replay is None or not waiting:
         return NOTHING
@@ -69,7 +69,7 @@ def not_on_gpu(evidence: Evidence) -> Finding:
 
 
 def driver_loads(evidence: Evidence) -> Finding:
-    """The driver loads a kernel after its launch has returned: it gives no other answer."""
+    """Finds that the driver loads a kernel whose launch call has returned."""
     capture, waiting = evidence.capture, evidence.resident_names()
     if capture is None or evidence.look is not None or capture.waits_for_driver < QUIET:
         return NOTHING

@@ -12,7 +12,7 @@ from tbsched.hangs.threads import COMPUTES
 
 
 def goes_on(evidence: Evidence) -> Finding:
-    """Something has ended, or some kernel computes."""
+    """Finds that something has ended, or some kernel computes."""
     capture, seen = evidence.capture, evidence.seen
     if capture is not None and capture.is_whole:
         return _not_hanging("the program has ended by itself")

@@ -13,7 +13,7 @@ _KIND_OF = {"hardware_queue": QUEUE, "legacy_stream": LEGACY}
 
 
 def never_starts(evidence: Evidence) -> Finding:
-    """A launch can never start, by the model, for something that the program did not ask for."""
+    """Finds that, by the model, a launch can never start."""
     replay, capture, spec = evidence.replay, evidence.capture, evidence.seen.spec
     if replay is None or spec is None or capture is None:
         return NOTHING
@@ -49,6 +49,7 @@ def never_starts(evidence: Evidence) -> Finding:
 
 
 def _why(kind: str, cause: str, behind: str | None) -> str:
+    """Returns why a launch never starts, in words."""
     if kind == ROOM:
         return f"no SM has room for one more ({cause})"
     if kind == QUEUE:
@@ -59,7 +60,7 @@ def _why(kind: str, cause: str, behind: str | None) -> str:
 
 
 def not_started(evidence: Evidence) -> Finding:
-    """The debugger sees a kernel of which blocks have not started."""
+    """Finds that the debugger sees a kernel of which blocks have not started."""
     kernel = next((k for k in evidence.seen_kernels if k.missing > 0 and k.blocks), None)
     if kernel is None:
         return NOTHING

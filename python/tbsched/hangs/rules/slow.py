@@ -15,7 +15,7 @@ _MAY_STAY = frozenset({LAUNCH, GRAPH, "wait_value", "host_function"})
 
 
 def nothing_waits(evidence: Evidence) -> Finding:
-    """No unfinished kernel has code that could wait for others, so the program is slow."""
+    """Finds that no unfinished kernel's code can wait for others: the program is slow."""
     if evidence.look is not None or not evidence.codes or not evidence.gone:
         return NOTHING
     stay = _MAY_STAY
@@ -85,7 +85,7 @@ def _may_wait(own: Operation, evidence: Evidence) -> bool:
 
 
 def _unbound(unbound: list[tuple[str, KernelCode]], kernels: int) -> Finding:
-    """Of kernels that wait for nobody, with loops that no count and no time ends."""
+    """Returns kernels that wait for nobody, with loops that neither a count nor time ends."""
     names = listed(dict.fromkeys(name for name, _ in unbound))
     has = "has a loop" if len(unbound) == 1 else "have loops"
     if kernels == 1 and unbound[0][1].is_one_open_loop:
@@ -108,7 +108,7 @@ def _unbound(unbound: list[tuple[str, KernelCode]], kernels: int) -> Finding:
 
 
 def writer_is_slow(evidence: Evidence) -> Finding:
-    """All that is on the GPU and waits, waits for memory that a kernel writes which ends."""
+    """Finds that all resident kernels wait for memory that a running kernel will write."""
     if evidence.look is not None or evidence.replay is None or not evidence.gone:
         return NOTHING
     pairs = [(own, _writer_for(own, evidence)) for own in evidence.by_model(*_MAY_STAY)]

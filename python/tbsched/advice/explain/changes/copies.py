@@ -31,7 +31,7 @@ _START = -1  # the place before the first event
 
 
 def pinned_memory(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """Pinned memory for all copies from and to pageable memory, which then do not block either.
+    """Proposes pinned memory for all pageable copies, which then no longer block.
 
     A host that reads what was copied from the GPU right away has to wait as long as before.
     """
@@ -135,7 +135,7 @@ def _busiest(facts: Facts) -> Stream | None:
 
 
 def _pinned_rate(facts: Facts, kind: str) -> float:
-    """Bytes per second of copies with pinned memory, of the profile, else of the device."""
+    """Returns bytes per second of copies with pinned memory, of the profile, else of the device."""
     rates = [
         event.bytes / event.duration
         for event in facts.program.sequence
@@ -146,7 +146,7 @@ def _pinned_rate(facts: Facts, kind: str) -> float:
 
 
 def copies_together(facts: Facts) -> Iterator[Proposal]:
-    """Each run of copies of one direction and stream as one copy, which waits once.
+    """Proposes each run of copies of one direction and stream as one copy, which waits once.
 
     In between the host may wait, and do what it does from one to the next. The one copy takes as
     long as all, less what each takes however small it is, which is what the shortest one takes.
@@ -201,7 +201,7 @@ def _runs_of_copies(facts: Facts) -> Iterator[list[int]]:
 
 
 def to_gpu_first(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """All copies to the GPU issued before those from it.
+    """Proposes all copies to the GPU issued before those from it.
 
     With one copy engine, a copy from the GPU that waits for its kernel holds up those to the GPU
     of other streams that were issued after it.
@@ -248,7 +248,7 @@ def earliest(events: tuple[Event, ...]) -> dict[int, int]:
 
 
 def reordered(events: int, behind: dict[int, int]) -> list[int]:
-    """The places of all events, those that move right behind the event that they may not pass."""
+    """Returns the places of all events, with some moved behind what they may not pass."""
     return sorted(
         range(events),
         key=lambda place: (behind[place], 1, place) if place in behind else (place, 0, place),
@@ -256,7 +256,7 @@ def reordered(events: int, behind: dict[int, int]) -> list[int]:
 
 
 def _may_move(event: Event) -> bool:
-    """Whether it is a copy to the GPU for which its host thread does nothing and does not wait."""
+    """Returns whether a copy to the GPU may move: its host only calls it and does not wait."""
     return (
         isinstance(event, Copy)
         and event.kind == "h2d"

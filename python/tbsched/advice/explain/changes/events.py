@@ -21,7 +21,7 @@ from tbsched.program.sequence import (
 
 
 def without_event(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """Without the last wait before the launch in its stream, and without all for that event."""
+    """Proposes the program without the last wait before a launch, or without its event."""
     sequence, stream = facts.program.sequence, facts.stream_of(launch)
     before = sequence.events[: int(facts.event[launch])]
     waits = [
@@ -64,7 +64,7 @@ def _called(stream: Stream | None) -> str:
 
 
 def without_edge(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """Without the edge of the graph by which a node waits for another one."""
+    """Proposes the program without the edge of the graph by which a node waits for another one."""
     place = int(facts.event[launch])
     event = facts.program.sequence[place]
     if not isinstance(event, GraphLaunch) or cause.behind < 0 or event.graph.is_nested:

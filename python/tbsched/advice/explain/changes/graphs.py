@@ -27,7 +27,7 @@ _FEWEST = 4  # launches of a graph
 
 
 def as_graphs(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """Each run of launches of a thread to a stream as a graph, without the time between them."""
+    """Proposes each run of a thread's launches to a stream as one graph."""
     if not facts.spec.graph_latency_ns:
         return  # nobody has measured how long the launch of a graph takes there
     events: list[Event] = []
@@ -71,7 +71,7 @@ def _runs(facts: Facts) -> Iterator[list[int]]:
 
 
 def _called_between(facts: Facts) -> set[int]:
-    """The events before which their thread called something else of CUDA, that no graph has."""
+    """Returns the events before which the thread made a CUDA call that no graph can hold."""
     activity, calls = facts.account.activity, facts.calls
     host = activity.host
     is_other = host["kind"] == CALL
@@ -93,6 +93,7 @@ def _called_between(facts: Facts) -> set[int]:
 
 
 def _follows(facts: Facts, run: list[int], event: Event, pause: float) -> bool:
+    """Returns whether an event can be the next node of a run that becomes a graph."""
     last = facts.program.sequence[run[-1]]
     return (
         _may_be_node(event)
@@ -103,6 +104,7 @@ def _follows(facts: Facts, run: list[int], event: Event, pause: float) -> bool:
 
 
 def _may_be_node(event: Event) -> bool:
+    """Returns whether an event can be a node of a graph."""
     if isinstance(event, Launch):
         return (
             not event.first_use
@@ -114,7 +116,7 @@ def _may_be_node(event: Event) -> bool:
 
 
 def _node(event: Event) -> Launch | Copy | Memset:
-    """Work of a stream as a node of a graph."""
+    """Returns work of a stream as a node of a graph."""
     assert isinstance(event, Launch | Copy | Memset)
     if isinstance(event, Launch):
         return replace(event, stream=None, non_blocking=False, host=0, first_use=False, delay=None)

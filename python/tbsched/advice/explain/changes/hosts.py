@@ -60,7 +60,7 @@ def no_pauses(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
 
 
 def without_calls(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """Without calls that take or give back memory, where the host was late for one of them."""
+    """Proposes the program without allocations or frees that made the host late."""
     names, host = facts.account.activity.names, facts.account.activity.host
     name = facts.host_name(cause)
     if name == UNKNOWN or _MEMORY.match(names[name]) is None:
@@ -88,7 +88,7 @@ def without_calls(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]
 
 
 def without_work(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """Without the time of a function of the host between calls: done before, or by others."""
+    """Proposes the program without the time of a host function between calls."""
     name, host = facts.host_name(cause), facts.account.activity.host
     condition = "if it does not need what the GPU has just computed, and cores are free"
     if name == UNKNOWN:
@@ -138,7 +138,7 @@ def _launches(facts: Facts, name: int) -> bool:
 
 
 def without_synchronisation(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """Without the calls that wait for the GPU, by what made them, and without the last one.
+    """Proposes the program without calls that wait for the GPU: of one maker, and the last one.
 
     With a wait goes the time right before it in which the profile has nothing: it is needed to call
     it, as ``torch.cuda.synchronize()`` does before it reaches CUDA. A host call that does more than
@@ -201,7 +201,7 @@ def _replaced(words: str) -> str:
 
 
 def warmed_up(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """Kernels that were used before, so that none is loaded, by the launch or right before it."""
+    """Proposes kernels that were used before, so that none is loaded by a launch."""
     launches, host = facts.program.sequence.launches, [*facts.program.host]
     calls = facts.long_calls
     usual = statistics.median([host[place] for place in facts.event.tolist()])

@@ -25,7 +25,7 @@ _MOST_KINDS = 3  # that are named, those with most launches
 
 
 def fused(facts: Facts) -> Iterator[Proposal]:
-    """Each chain of kernels that compute element by element as one, which takes the longest's time.
+    """Proposes each chain of elementwise kernels as one, as long as its longest.
 
     A chain is of one stream and one number of elements, with nothing in between. Where the kernels
     of it come again and again, each time is a chain of its own: it may work on something else. One
@@ -66,7 +66,7 @@ def _chains(facts: Facts) -> Iterator[list[tuple[int, int]]]:
 
 
 def _runs(facts: Facts) -> Iterator[list[tuple[int, int]]]:
-    """Launches that follow each other in their streams and are alike, as :func:`_chains`."""
+    """Yields launches that follow each other in their streams and are alike."""
     sequence, launches = facts.program.sequence, facts.program.sequence.launches
     open_: dict[Stream | None, list[tuple[int, int]]] = {}
     number = 0
@@ -99,7 +99,7 @@ def _follows(launch: Launch, first: Launch, pause: float) -> bool:
 
 
 def without_moved_data(facts: Facts) -> Iterator[Proposal]:
-    """Without all kernels and copies that only move data.
+    """Proposes the program without all kernels and copies that only move data.
 
     One proposal: those of a kind are a part of it, and two rows would promise their time twice.
     """

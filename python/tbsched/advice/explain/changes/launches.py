@@ -32,7 +32,7 @@ _MOST_QUEUES = 32  # CUDA C++ Programming Guide, CUDA_DEVICE_MAX_CONNECTIONS
 
 
 def other_block_size(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """Blocks of other sizes for the kernel that waited: more of them may fit beside others."""
+    """Proposes other block sizes for the kernel that waited, of which more may fit."""
     launches = facts.program.sequence.launches
     given = launches[launch]
     kernel = kernel_of(given)
@@ -50,7 +50,7 @@ def other_block_size(facts: Facts, launch: int, cause: Cause) -> Iterator[Propos
 
 
 def other_carveout(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """One for all kernels, or another one for the kernel that waited; libraries keep theirs."""
+    """Proposes one carveout for all kernels, or another one for the kernel that waited."""
     launches = facts.program.sequence.launches
     name = launches[launch].name
     free = [k for k, x in enumerate(launches) if not is_of_library(x)]
@@ -65,7 +65,7 @@ def other_carveout(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal
 
 
 def more_urgent(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """A more urgent priority for the stream of the launch."""
+    """Proposes a more urgent priority for the stream of the launch."""
     launches = facts.program.sequence.launches
     stream = launches[launch].stream
     if launches[launch].priority > _URGENT and not isinstance(stream, str):
@@ -79,7 +79,7 @@ def more_urgent(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
 
 
 def issued_first(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """Issued before what it waits behind, by the same host thread."""
+    """Proposes that the same host thread issues the launch before what it waits behind."""
     sequence = facts.program.sequence
     if cause.behind < 0 or facts.is_collective(launch):
         return  # ranks issue their collectives in one order
@@ -106,7 +106,7 @@ def _may_swap(launch: Launch, event: Event) -> bool:
 
 
 def more_connections(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """``CUDA_DEVICE_MAX_CONNECTIONS`` of 16 and of 32, so that streams do not share a queue."""
+    """Proposes more hardware queues, so that streams do not share one."""
     for queues in (_MOST_QUEUES // 2, _MOST_QUEUES):
         if queues > facts.spec.hardware_queues:
             yield Proposal(
@@ -118,7 +118,7 @@ def more_connections(facts: Facts, launch: int, cause: Cause) -> Iterator[Propos
 
 
 def other_stream(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """A stream of their own, for the launch and for all launches of its kernel in its stream.
+    """Proposes a stream of its own for a launch, or for all launches of its kernel.
 
     Only past kernels: nothing is moved past a copy, or away from an event that is waited for. A
     collective stays in its order.
@@ -142,7 +142,7 @@ def other_stream(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
 
 
 def several_streams(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """Launches of one kernel by turns in several streams, as many as fit beside each other."""
+    """Proposes several streams, in turn, for launches of one kernel."""
     alike = facts.alike(launch)
     room = int(1 / max(1 - facts.idle_share(launch), 1 / _MOST_STREAMS))
     count = min(room, _MOST_STREAMS, len(alike))
@@ -160,7 +160,7 @@ def several_streams(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposa
 def _in_streams(
     facts: Facts, numbers: list[int], streams: int, what: str, condition: str
 ) -> Iterator[Proposal]:
-    """Launches by turns in new non-blocking streams, unless they pass what they may need."""
+    """Proposes new streams, in turn, for launches that pass nothing that they may need."""
     if not _passes(facts, numbers):
         launches, new = facts.program.sequence.launches, free_stream(facts)
         changed = {

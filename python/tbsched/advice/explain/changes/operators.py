@@ -29,7 +29,7 @@ def without_wait(event: Event) -> Event | None:
 
 
 def without_operators(facts: Facts, waits: list[int]) -> Iterator[Proposal]:
-    """Without the operators that wait, such as ``aten::item``: each name, and all together.
+    """Proposes the program without operators that wait, such as ``aten::item``.
 
     They go whole, with their copies. So does what the host does from one to the next where nothing
     is launched in between: it reads values one by one.
@@ -62,7 +62,7 @@ def without_operators(facts: Facts, waits: list[int]) -> Iterator[Proposal]:
 
 
 def without_nonzero(facts: Facts) -> Iterator[Proposal]:
-    """Without ``aten::nonzero``, with which the host learns how many values a mask keeps.
+    """Proposes the program without ``aten::nonzero``, which tells the host a number of values.
 
     So goes what its operator, such as ``aten::index``, does with their places until it launches.
     """
@@ -84,7 +84,7 @@ def without_nonzero(facts: Facts) -> Iterator[Proposal]:
 
 
 def _until_launched(facts: Facts, times: Times, inside: dict[int, int]) -> Times:
-    """The times of operators, and from there to the next call that their outer operator makes."""
+    """Returns the times of operators, until their outer operator's next call."""
     host, calls = facts.account.activity.host, facts.calls
     maker = facts.account.times.made_in(calls)
     called: dict[int, list[int]] = {}

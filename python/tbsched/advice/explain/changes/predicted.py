@@ -45,6 +45,7 @@ def changes_of(facts: Facts, gaps: Iterable[Gap]) -> tuple[Change, ...]:
     limit_ns = round(facts.prediction.makespan * (1 - _LEAST_GAIN) * 1e9)
 
     def predicted(proposal: Proposal) -> int | None:
+        """Returns the makespan of a proposal in ns; None if it is refused or not less."""
         spec = facts.spec if proposal.spec is None else proposal.spec
         found = None
         with contextlib.suppress(ValueError):  # the device refuses it
@@ -82,7 +83,7 @@ def _together(
     predicted: Callable[[Proposal], int | None],
     tries: int,
 ) -> list[tuple[int, Proposal]]:
-    """The change that saves most with others that save more where it is made; or nothing."""
+    """Returns the best proposal joined with others that save more with it; [] if none do."""
     able = [(ns, one, one.edits.events.keys()) for ns, one in found if one.edits is not None]
     if not able:
         return []
@@ -117,7 +118,7 @@ def _most(launches: tuple[Launch, ...]) -> int:
 
 
 def _distinct(facts: Facts, gaps: Iterable[Gap]) -> Iterator[Proposal]:
-    """Each proposal once, those first that may save most."""
+    """Yields each proposal once, those first that may save most."""
     tried: set[str] = set()
     groups = [*_less_work(facts), *_for_gaps(facts, gaps)]
     for _, proposals in sorted(groups, key=lambda group: -group[0]):

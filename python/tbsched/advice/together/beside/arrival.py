@@ -87,6 +87,7 @@ def room_of_driver_kernels(
 
 
 def _driver_kernel(work: object, spec: DeviceSpec) -> Launch | None:
+    """Returns the kernel with which the driver does a copy or memset; None without one."""
     if isinstance(work, Memset) and work.bytes <= spec.small_memset_bytes:
         return None
     if not isinstance(work, Copy | Memset):

@@ -76,7 +76,7 @@ class Operation:
 
     @property
     def holds_queue(self) -> bool:
-        """Whether it may take a hardware queue."""
+        """Returns whether it may take a hardware queue."""
         work = self.work
         if isinstance(work, Copy):
             return work.bytes <= _OWN_QUEUE_BYTES or work.kind == "d2d"
@@ -86,7 +86,7 @@ class Operation:
 
     @property
     def is_held_call(self) -> bool:
-        """Whether the host thread waits in the call."""
+        """Returns whether the host thread waits in the call."""
         work = self.work
         if isinstance(work, HostCall):
             return work.waits is not None
@@ -223,6 +223,7 @@ def stream_of(operation: Operation) -> object:
 
 
 def _operation(number: int, event: Event, blocking: dict[object, bool]) -> Operation:
+    """Returns an event as an operation with its stream, and whether that blocks."""
     host = getattr(event, "host", 0)
     if isinstance(event, HostCall | Synchronize):
         return Operation(number, event, None, False, host)

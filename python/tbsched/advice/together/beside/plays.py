@@ -95,6 +95,7 @@ class Plays:
         prompt = mask(self.work.silent - asked)
 
         def longer(order: tuple[int, ...], called: int) -> Iterator[tuple[int, ...]]:
+            """Yields all orders of calls that begin with ``order``."""
             if called == every:
                 yield order
             free = [k for k in members(every & ~called) if not earlier[k] & ~called]
@@ -145,6 +146,7 @@ class Plays:
             calls = kept
 
     def _never_called(self, event: int, found: Happening) -> bool:
+        """Returns whether the call of an event is never made, as its host waits for ever."""
         rows = self.work.rows
         return any(
             wait.of not in (found.ended if wait.end else found.begun)

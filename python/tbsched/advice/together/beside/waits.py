@@ -129,7 +129,7 @@ class Waits:
         ]
 
         def replaced(record: int, other: int) -> bool:
-            """Whether another record comes between a record and the call in any case."""
+            """Returns whether another record comes between a record and the call in any case."""
             first, second = rows[record].event, rows[other].event
             if first == second:
                 return self._comes_before(record, other)
@@ -334,6 +334,7 @@ def happening(waits: Waits, groups: Groups) -> Happening:
     ended: set[int] = set()
 
     def may_end(number: int) -> bool:
+        """Returns whether an operation that has begun may end, by what has begun and ended."""
         if work.rows[number].is_launch:
             group = group_of.get(number)
             return group is not None and all(

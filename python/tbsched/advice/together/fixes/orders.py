@@ -104,6 +104,7 @@ def _needed(unproved: Unproved, pairs: list[tuple[int, int]]) -> list[tuple[int,
 
 
 def _fix(problem: Problem, pairs: list[tuple[int, int]]) -> Iterator[Fix]:
+    """Yields the fix that adds these pairs to the order of arrival, unless it has them."""
     after: Pairs = (*problem.after, *pairs)
     if len(set(after)) < len(after) or not is_order(after):
         return

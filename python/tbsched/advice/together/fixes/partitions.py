@@ -16,7 +16,7 @@ from tbsched.program.partition import Partition
 
 
 def partition(unproved: Unproved) -> Iterator[Fix]:
-    """One launch in a part of the SMs, the others in the rest.
+    """Yields one launch in a part of the SMs, the others in the rest.
 
     The launches of a group run whole, or not at all. So the part is the smallest one, unless it or
     the rest slows down launches of no group: those get as many SMs as can be.

@@ -60,7 +60,7 @@ def loading(unproved: Unproved) -> Iterator[Fix]:
 
 
 def set_up(unproved: Unproved) -> Iterator[Fix]:
-    """More hardware queues, or the local memory that some kernel needs."""
+    """Yields more hardware queues, or the local memory that some kernel needs."""
     problem = unproved.problem
     spec = problem.spec
     if spec.hardware_queues < _MOST_CONNECTIONS:

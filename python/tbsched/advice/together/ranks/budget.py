@@ -69,6 +69,7 @@ def budget_ranks(
     )  # fmt: skip
 
     def safe(clusters: int) -> bool:
+        """Returns whether a grid of so many blocks is safe."""
         one = with_blocks(kernel, clusters * launch.cluster)
         works = (_with_kernel(sequence, one, asking, stays) for stays in (True, False))
         return _others_find_room(asking, sequence, one) and all(

@@ -90,7 +90,7 @@ class RankCoresidency(Shown):
 
     @property
     def assumed_rules(self) -> tuple[str, ...]:
-        """Which rules the answer rests on that are assumed for one of the GPUs, in words."""
+        """Returns the assumed rules of any of the GPUs on which the answer rests, in words."""
         needs = needs_of(self.sequence.launches)
         needs |= {QUEUE} if SEVERAL in needs else set()
         rows = (rules_of(info.assumed or (), needs) for info in self.devices)
@@ -219,6 +219,7 @@ def _argument(
     found: list[Standstill],
     why: str,
 ) -> str:
+    """Returns the sentence that gives the verdict and its reason."""
     if safe:
         return (
             "all launches that can be on a GPU at a time find room there, and no groups wait for "

@@ -110,6 +110,7 @@ class Room:
         inside = mask(chosen)
 
         def longer(order: tuple[int, ...], arrived: Mask) -> Iterator[tuple[int, ...]]:
+            """Yields all orders of arrival that begin with ``order``."""
             if arrived == inside:
                 yield order
             for number in chosen:
@@ -158,6 +159,7 @@ class Room:
         return self._remembered(("next", order, arrived), lambda: self._next_proved(order, arrived))
 
     def _next_proved(self, order: tuple[int, ...], arrived: Mask) -> bool:
+        """Returns whether the next launch is proved to become resident."""
         ahead = [self._ahead(number, arrived) for number in order]
         if self._finds_room(order, self.work.launches[order[-1]], ahead):
             return True
@@ -221,6 +223,7 @@ class Room:
         return self._remembered(("all", chosen, beside), fit)
 
     def _known_order(self, chosen: tuple[int, ...]) -> Pairs:
+        """Returns pairs of places: the second launch arrives when the first is resident."""
         return tuple(
             (first, second)
             for first, second in itertools.permutations(range(len(chosen)), 2)

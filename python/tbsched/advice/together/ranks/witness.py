@@ -115,6 +115,7 @@ class Search:
         return True
 
     def _tries(self, work: Work, found: list[Standstill]) -> Iterator[Try]:
+        """Yields durations of blocks and delays of calls with which a program may hang."""
         long = 1e-3 + 2 * sum(_longest(launch) for launch in work.launches)
         drawn = random.Random(1)
         uneven = self._uneven(drawn)

@@ -178,6 +178,7 @@ class _Reading:
         return found
 
     def _launch(self, launch: Launch) -> None:
+        """Adds a launch, with the launches that end or arrive before it."""
         number = len(self.launches)
         own = ("of launch", number)
         where = (launch.gpu, own if launch.stream is None else launch.stream)
