@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <vector>
 
-constexpr int kWords = 24;
+constexpr int kWords = 8;
 
 // Sorts numbers in an array of the thread; where they go depends on them.
 __host__ __device__ unsigned sorted(const unsigned seed, unsigned* const elsewhere) {
@@ -33,7 +33,7 @@ __global__ void generic(unsigned* sums, unsigned* elsewhere) {
 }
 
 int main() {
-  constexpr int kBlocks = 160, kThreads = 96, kCount = kBlocks * kThreads;
+  constexpr int kBlocks = 140, kThreads = 32, kCount = kBlocks * kThreads;
   unsigned* sums[2];
   cudaStream_t streams[2];
   for (int k = 0; k < 2; ++k) {

@@ -264,7 +264,7 @@ def run(program: Program, built: Path, root: Path, options: list[str], limit: fl
             raise Stopped(f"{process.returncode} after {len(cycles)} kernels, {seconds:.0f} s")
         found = sorted(re.findall(rf"(?m)^.*?({program.prints})", text))
         digest = hashlib.sha256("\n".join(found).encode())
-        own = ("output", "_cuobjdump", "_app_cuda", "gpgpusim", "_ptx")
+        own = ("output", "program.", "gpgpu", "_")
         for path in sorted(set(folder.iterdir()) - before):
             if path.is_file() and not path.name.startswith(own):
                 digest.update(path.read_bytes())
@@ -305,7 +305,13 @@ def main() -> None:
             for _ in range(arguments.rounds):
                 for mode, found in runs.items():
                     try:
-                        found.append(run(program, built, roots[mode], modes[mode], arguments.limit))
+                        one = run(program, built, roots[mode], modes[mode], arguments.limit)
+                        found.append(one)
+                        say(
+                            name,
+                            mode,
+                            f"{sum(one.cycles):,} cycles, {one.seconds:.2f} s; {one.text}",
+                        )
                     except Stopped as stopped:
                         say(name, mode, stopped)
         cycles = {mode: found[0].cycles if found else [] for mode, found in runs.items()}
@@ -319,9 +325,6 @@ def main() -> None:
         alike = "same" if len(results) == 1 else f"{len(results)} different ones"
         print(f"| {name} | {max(map(len, cycles.values()))} |", " | ".join(sums), end=" | ")
         print(f"{other} | {alike} | {', '.join(seconds)} |", flush=True)
-        for mode, found in runs.items():
-            for one in found:
-                say(name, mode, f"{one.seconds:.2f} s; {one.text}")
 
 
 if __name__ == "__main__":
