@@ -19,6 +19,7 @@ SCRIPT = """#!/bin/sh
 grep -q 'tbsched_policy device' gpgpusim.config && more=7 || more=0
 [ -f "$1" ] || exit 3
 echo "gpu_sim_cycle = $((100 + more))"
+[ $more = 0 ] || echo
 echo "gpu_sim_cycle = 50"
 echo "$LD_LIBRARY_PATH" > _cuobjdump_list
 wc -c < "$1" > result.txt
@@ -54,22 +55,28 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def a_program(programs: ModuleType, arguments: str = "in 4") -> object:
+def a_program(programs: ModuleType, arguments: str = "in 4", **more: str) -> object:
     inputs = {"in": lambda: b"12345", "../../out.txt": lambda: b""}
-    return programs.Program("", "", arguments, inputs=inputs, prints="sum = .*")
+    return programs.Program("", "", arguments, inputs=inputs, **more)
 
 
 def test_run_has_cycles_of_each_kernel_and_the_results(
     programs: ModuleType, built: Path, root: Path
 ) -> None:
-    program = a_program(programs)
+    program = a_program(programs, prints="sum = .*")
     off = programs.run(program, built, root, ["-tbsched_policy off"], 60)
     device = programs.run(program, built, root, ["-tbsched_policy device"], 60)
     assert (off.cycles, device.cycles) == ([100, 50], [107, 50])
     assert off.text == "sum = 4; result.txt"
     assert off.results == device.results
-    other = programs.run(a_program(programs, "in 5"), built, root, [], 60)
+    other = programs.run(a_program(programs, "in 5", prints="sum = .*"), built, root, [], 60)
     assert other.results != off.results
+    files = [
+        programs.run(a_program(programs), built, root, [f"-tbsched_policy {policy}"], 60)
+        for policy in ("off", "device")
+    ]
+    assert [one.text for one in files] == ["result.txt", "result.txt"]
+    assert files[0].results == files[1].results
 
 
 def test_program_that_ends_early_or_late_is_said(

@@ -98,7 +98,7 @@ class Program(NamedTuple):
     arguments: str = ""
     others: str = ""
     inputs: Mapping[str, Callable[[], bytes]] = MappingProxyType({})
-    prints: str = "$^"  # results that are printed, not in a file
+    prints: str = r"(?!)"  # results that are printed; by default there are none
 
 
 RODINIA, ISPASS = "rodinia/2.0-ft", "ispass-2009"
