@@ -22,7 +22,7 @@ echo "gpu_sim_cycle = $((100 + more))"
 [ $more = 0 ] || echo
 echo "gpu_sim_cycle = 50"
 echo "$LD_LIBRARY_PATH" > _cuobjdump_list
-wc -c < "$1" > result.txt
+wc -c < "$1" > output.txt
 echo "sum = $2"
 [ "$2" = fails ] && kill -9 $$
 echo "GPGPU-Sim: *** exit detected ***"
@@ -67,7 +67,7 @@ def test_run_has_cycles_of_each_kernel_and_the_results(
     off = programs.run(program, built, root, ["-tbsched_policy off"], 60)
     device = programs.run(program, built, root, ["-tbsched_policy device"], 60)
     assert (off.cycles, device.cycles) == ([100, 50], [107, 50])
-    assert off.text == "sum = 4; result.txt"
+    assert off.text == "sum = 4; output.txt"
     assert off.results == device.results
     other = programs.run(a_program(programs, "in 5", prints="sum = .*"), built, root, [], 60)
     assert other.results != off.results
@@ -75,7 +75,7 @@ def test_run_has_cycles_of_each_kernel_and_the_results(
         programs.run(a_program(programs), built, root, [f"-tbsched_policy {policy}"], 60)
         for policy in ("off", "device")
     ]
-    assert [one.text for one in files] == ["result.txt", "result.txt"]
+    assert [one.text for one in files] == ["output.txt", "output.txt"]
     assert files[0].results == files[1].results
 
 

@@ -244,7 +244,7 @@ def run(program: Program, built: Path, root: Path, options: list[str], limit: fl
             (folder / name).write_bytes((built / name).read_bytes())
         (folder / "program").chmod(0o755)
         before = set(folder.iterdir())
-        with (folder / "output").open("wb") as output:
+        with (folder / "_printed").open("wb") as output:
             command = ["./program", *shlex.split(program.arguments)]
             process = subprocess.Popen(
                 command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT
@@ -258,13 +258,13 @@ def run(program: Program, built: Path, root: Path, options: list[str], limit: fl
                 with contextlib.suppress(OSError):  # a thread has ended
                     seconds = max(seconds, simulating(process.pid))
                 time.sleep(0.01)
-        text = (folder / "output").read_text("utf-8", "replace")
+        text = (folder / "_printed").read_text("utf-8", "replace")
         cycles = [int(found) for found in re.findall(r"gpu_sim_cycle = (\d+)", text)]
         if process.returncode < 0 or "GPGPU-Sim: *** exit detected ***" not in text:
             raise Stopped(f"{process.returncode} after {len(cycles)} kernels, {seconds:.0f} s")
         found = sorted(re.findall(rf"(?m)^.*?({program.prints})", text))
         digest = hashlib.sha256("\n".join(found).encode())
-        own = ("output", "program.", "gpgpu", "_")
+        own = ("program.", "gpgpu", "_")
         for path in sorted(set(folder.iterdir()) - before):
             if path.is_file() and not path.name.startswith(own):
                 digest.update(path.read_bytes())
