@@ -261,7 +261,10 @@ def run(program: Program, built: Path, root: Path, options: list[str], limit: fl
         text = (folder / "_printed").read_text("utf-8", "replace")
         cycles = [int(found) for found in re.findall(r"gpu_sim_cycle = (\d+)", text)]
         if process.returncode < 0 or "GPGPU-Sim: *** exit detected ***" not in text:
-            raise Stopped(f"{process.returncode} after {len(cycles)} kernels, {seconds:.0f} s")
+            last = text.rstrip().rpartition("\n")[2]
+            raise Stopped(
+                f"{process.returncode} after {len(cycles)} kernels, {seconds:.0f} s: {last}"
+            )
         found = sorted(re.findall(rf"(?m)^.*?({program.prints})", text))
         digest = hashlib.sha256("\n".join(found).encode())
         own = ("program.", "gpgpu", "_")
