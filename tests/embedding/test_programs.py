@@ -82,7 +82,7 @@ def test_run_has_cycles_of_each_kernel_and_the_results(
 def test_program_that_ends_early_or_late_is_said(
     programs: ModuleType, built: Path, root: Path
 ) -> None:
-    with pytest.raises(programs.Stopped, match="-9 after 2 kernels.*: sum = fails"):
+    with pytest.raises(programs.Stopped, match=r"-9 after 2 kernels.*: sum = fails"):
         programs.run(a_program(programs, "in fails"), built, root, [], 60)
     with pytest.raises(programs.Stopped, match="3 after 0 kernels"):
         programs.run(a_program(programs, "none 4"), built, root, [], 60)
