@@ -179,7 +179,8 @@ def test_a_gpu_of_which_a_profile_says_little_is_accounted_for_and_named(
     place = kineto(tmp_path / "trace.json", *events, deviceProperties=[slower])
     assert run("explain", place) == 0
     assert (
-        "No change is proposed: device: the profile names NVIDIA H100 PCIe" in capsys.readouterr().out
+        "No change is proposed: device: the profile names NVIDIA H100 PCIe"
+        in capsys.readouterr().out
     )
     assert run("explain", place, "--device", "h100") == 0
 

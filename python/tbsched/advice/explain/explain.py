@@ -142,8 +142,8 @@ def _predicted(program: Program, spec: DeviceSpec, given: float | None) -> Expla
     changes: tuple[Change, ...] = ()
     if abs(off) > _LARGEST_ERROR:
         note = (
-            f"No change is proposed: the program as it is is predicted to take {100 * abs(off):.0f} % "
-            f"{'longer' if off > 0 else 'less'} than it took, so what a change saves is not known."
+            "No change is proposed: the program as it is is predicted to take "
+            f"{100 * abs(off):.0f} % {'longer' if off > 0 else 'less'} than it took, so what a change saves is not known."
         )
         untold = (note, *untold)
     else:
@@ -236,8 +236,8 @@ def _not_predicted(
         )
     if launches > _MOST_EXPLAINED:
         return (
-            f"No change is proposed: {launches:,} launches are more than {_MOST_EXPLAINED:,}; select a "
-            "part with --from and --to (start and end of load_program)."
+            f"No change is proposed: {launches:,} launches are more than {_MOST_EXPLAINED:,}; "
+            "select a part with --from and --to (start and end of load_program)."
         )
     try:
         device_of(program, device).check(program.sequence)
