@@ -173,8 +173,8 @@ void CallLog::set_carveout(const SetCarveout& given) {
 int32_t CallLog::carveout_of(const Shape& shape) {
   if (!has_carveouts_.load(std::memory_order_relaxed)) return -1;
   const std::lock_guard lock(mutex_);
-  const auto found = carveouts_.find(shape.function);
-  return found != carveouts_.end() ? found->second : -1;
+  const auto carveout = carveouts_.find(shape.function);
+  return carveout != carveouts_.end() ? carveout->second : -1;
 }
 
 CallLog::Taken CallLog::take() {

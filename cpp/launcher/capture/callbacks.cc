@@ -70,8 +70,8 @@ void handle_driver_call(const Cupti& cupti, const CUpti_CallbackId id,
   calls.enter(operation, now_ns);
   if (operation.what == What::kOther) calls.graphs().before_call(id, data.functionParams);
   if (operation.is_new_stream) {
-    if (const auto found = surroundings_of(cupti, operation, data.context)) {
-      with_recorder([&](Recorder& recorder) { recorder.write_surroundings(*found); });
+    if (const auto surroundings = surroundings_of(cupti, operation, data.context)) {
+      with_recorder([&](Recorder& recorder) { recorder.write_surroundings(*surroundings); });
     }
   }
   calls.set_carveout(carveout_of(id, data));

@@ -246,16 +246,16 @@ class Graphs::Reader {
   // the nodes with its name.
   const Function* function_of(const CUfunction function, const CUkernel kernel) {
     const uint64_t handle = function != nullptr ? handle_value(function) : handle_value(kernel);
-    const auto [found, is_new] = functions_.try_emplace(handle, nullptr);
-    if (!is_new) return found->second;
+    const auto [known, is_new] = functions_.try_emplace(handle, nullptr);
+    if (!is_new) return known->second;
     const char* const name = name_of(function, kernel);
     if (name == nullptr) return nullptr;
-    found->second = &graphs_.launched_.find(handle, name, is_loaded(function));
-    std::atomic<uint64_t>* const launches = found->second->launches;
+    known->second = &graphs_.launched_.find(handle, name, is_loaded(function));
+    std::atomic<uint64_t>* const launches = known->second->launches;
     if (kernels_.try_emplace(launches, graph_.kernels.size()).second) {
       graph_.kernels.emplace_back(launches, 0);
     }
-    return found->second;
+    return known->second;
   }
 
   // Adds the graphs that are in a node: a child graph, or the bodies of a conditional node.
@@ -307,8 +307,8 @@ class Graphs::Reader {
 
 std::vector<CUgraph> Graphs::bodies_of(const CUgraphNode node) {
   const std::lock_guard lock(mutex_);
-  const auto found = bodies_.find(handle_value(node));
-  return found != bodies_.end() ? found->second : std::vector<CUgraph>();
+  const auto bodies = bodies_.find(handle_value(node));
+  return bodies != bodies_.end() ? bodies->second : std::vector<CUgraph>();
 }
 
 void Graphs::read(const Cupti& cupti, const CUgraphExec executable, const CUgraph graph) {
@@ -331,25 +331,25 @@ void Graphs::keep_bodies(const CUgraphNode node, const CUgraphNodeParams& given)
 
 void Graphs::mark_changed(const uint64_t executable) {
   const std::lock_guard lock(mutex_);
-  const auto found = known_.find(executable);
-  if (found != known_.end()) found->second.is_changed = true;
+  const auto known = known_.find(executable);
+  if (known != known_.end()) known->second.is_changed = true;
 }
 
 std::shared_ptr<const GraphLaunch> Graphs::count_launch(const uint64_t executable) {
-  std::shared_ptr<GraphLaunch> made;
+  std::shared_ptr<GraphLaunch> launch;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = known_.find(executable);
-    if (found == known_.end()) return nullptr;
-    made = std::make_shared<GraphLaunch>();
-    made->graph = found->second.graph;
-    made->is_changed = found->second.is_changed;
+    const auto known = known_.find(executable);
+    if (known == known_.end()) return nullptr;
+    launch = std::make_shared<GraphLaunch>();
+    launch->graph = known->second.graph;
+    launch->is_changed = known->second.is_changed;
   }
-  made->before.reserve(made->graph->kernels.size());
-  for (const auto& [launches, count] : made->graph->kernels) {
-    made->before.push_back(launches->fetch_add(count));
+  launch->before.reserve(launch->graph->kernels.size());
+  for (const auto& [launches, count] : launch->graph->kernels) {
+    launch->before.push_back(launches->fetch_add(count));
   }
-  return made;
+  return launch;
 }
 
 std::span<const CUpti_CallbackId> graph_callbacks() {

@@ -30,8 +30,8 @@ bool is_in_timed_sleep(const std::filesystem::path& thread) {
 OtherThreads HostThreads::compare(const std::span<const int32_t> excluded, const uint64_t now_ns) {
   const uint64_t since_ns = now_ns - std::exchange(compared_ns_, now_ns);
   const auto before = std::exchange(previous_, {});
-  OtherThreads found;
-  std::error_code error;  // without /proc, nothing is found
+  OtherThreads threads;
+  std::error_code error;  // without /proc, there are none
   const std::filesystem::directory_iterator end;
   for (std::filesystem::directory_iterator each("/proc/self/task", error); each != end;
        each.increment(error)) {
@@ -49,12 +49,12 @@ OtherThreads HostThreads::compare(const std::span<const int32_t> excluded, const
     if (std::ranges::find(excluded, thread) != excluded.end()) continue;
     const uint64_t ran_ns = now.ran_ns - earlier->second.ran_ns;
     if (2 * ran_ns + now.waited_ns - earlier->second.waited_ns > since_ns) {
-      found.busy.push_back(thread);
+      threads.busy.push_back(thread);
     } else if (now.timeslices == earlier->second.timeslices && is_in_timed_sleep(path)) {
-      found.asleep.push_back(thread);
+      threads.asleep.push_back(thread);
     }
   }
-  return found;
+  return threads;
 }
 
 }  // namespace tbsched::capture

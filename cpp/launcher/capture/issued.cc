@@ -37,9 +37,9 @@ void Issued::apply(const std::vector<CallLog::Taken::Row>& notes) {
 }
 
 Issued::Entry* Issued::find(const uint32_t call) {
-  const auto found = stream_of_.find(call);
-  if (found == stream_of_.end()) return nullptr;
-  for (Entry& each : streams_[found->second]) {
+  const auto stream = stream_of_.find(call);
+  if (stream == stream_of_.end()) return nullptr;
+  for (Entry& each : streams_[stream->second]) {
     if (each.note.operation.call == call) return &each;
   }
   return nullptr;
@@ -79,9 +79,9 @@ void Issued::add(const Note& note, const std::span<const Word> words) {
 
 void Issued::forget_earlier_record(const Stream& stream, const uint64_t event) {
   constexpr size_t kMaxRecords = 64;  // that are searched
-  const auto found = streams_.find(stream);
-  if (found == streams_.end()) return;
-  Entries& entries = found->second;
+  const auto known = streams_.find(stream);
+  if (known == streams_.end()) return;
+  Entries& entries = known->second;
   for (size_t back = 1; back <= std::min(kMaxRecords, entries.size()); ++back) {
     const auto each = std::prev(entries.end(), static_cast<Entries::difference_type>(back));
     const Operation& operation = each->note.operation;
@@ -141,9 +141,9 @@ void Issued::end_through(Entries& entries, const Entries::iterator last, const b
 }
 
 void Issued::end_node(const uint32_t call, const bool is_kernel) {
-  const auto found = stream_of_.find(call);
-  if (found == stream_of_.end()) return;
-  const auto stream = streams_.find(found->second);
+  const auto key = stream_of_.find(call);
+  if (key == stream_of_.end()) return;
+  const auto stream = streams_.find(key->second);
   const auto entry = std::ranges::find_if(
       stream->second, [&](const Entry& each) { return each.note.operation.call == call; });
   if (entry == stream->second.end()) return;
@@ -161,9 +161,9 @@ void Issued::end_node(const uint32_t call, const bool is_kernel) {
 }
 
 void Issued::end(const uint32_t call) {
-  const auto found = stream_of_.find(call);
-  if (found == stream_of_.end()) return;
-  const auto stream = streams_.find(found->second);
+  const auto key = stream_of_.find(call);
+  if (key == stream_of_.end()) return;
+  const auto stream = streams_.find(key->second);
   const auto entry = std::ranges::find_if(
       stream->second, [&](const Entry& each) { return each.note.operation.call == call; });
   // Records of a graph's nodes are counted: see end_node().

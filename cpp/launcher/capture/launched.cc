@@ -18,12 +18,12 @@ struct Resources {
 // Returns the resources that ask(value, attribute) gives; none: it refuses.
 template <typename Ask>
 std::optional<Resources> resources_by(const Ask& ask) {
-  Resources found;
-  if (ask(&found.registers, CU_FUNC_ATTRIBUTE_NUM_REGS) != CUDA_SUCCESS) return std::nullopt;
-  if (ask(&found.shared_memory, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES) != CUDA_SUCCESS) {
+  Resources resources;
+  if (ask(&resources.registers, CU_FUNC_ATTRIBUTE_NUM_REGS) != CUDA_SUCCESS) return std::nullopt;
+  if (ask(&resources.shared_memory, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES) != CUDA_SUCCESS) {
     return std::nullopt;
   }
-  return found;
+  return resources;
 }
 
 // Returns the resources of a loaded function, or of a kernel without a context, which the driver's
@@ -35,11 +35,11 @@ std::optional<Resources> resources_of(const uint64_t handle) {
       driver_function<decltype(&cuKernelGetAttribute)>("cuKernelGetAttribute");
   static const auto device_of = driver_function<decltype(&cuCtxGetDevice)>("cuCtxGetDevice");
   if (of_function == nullptr || of_kernel == nullptr || device_of == nullptr) return std::nullopt;
-  const auto found = resources_by([&](int* const value, const CUfunction_attribute attribute) {
+  const auto resources = resources_by([&](int* const value, const CUfunction_attribute attribute) {
     return of_function(value, attribute, reinterpret_cast<CUfunction>(handle));
   });
   CUdevice device = 0;
-  if (found || device_of(&device) != CUDA_SUCCESS) return found;
+  if (resources || device_of(&device) != CUDA_SUCCESS) return resources;
   return resources_by([&](int* const value, const CUfunction_attribute attribute) {
     return of_kernel(value, attribute, reinterpret_cast<CUkernel>(handle), device);
   });
@@ -52,17 +52,17 @@ const Function& LaunchedFunctions::find(const uint64_t handle, const char* const
   const std::string name = symbol != nullptr ? symbol : "";
   {
     const std::lock_guard lock(mutex_);
-    const auto found = found_.find(handle);
-    if (found != found_.end() && found->second.function->name == name &&
-        (found->second.function->kernel != nullptr || found->second.was_loaded || !is_loaded)) {
-      return *found->second.function;
+    const auto known = found_.find(handle);
+    if (known != found_.end() && known->second.function->name == name &&
+        (known->second.function->kernel != nullptr || known->second.was_loaded || !is_loaded)) {
+      return *known->second.function;
     }
   }
   const Kernel* const kernel = kernel_of(handle, name, is_loaded);
   const std::lock_guard lock(mutex_);
-  const Function& found = *all_.insert({name, kernel, &launches_[name]}).first;
-  found_[handle] = {&found, is_loaded};
-  return found;
+  const Function& function = *all_.insert({name, kernel, &launches_[name]}).first;
+  found_[handle] = {&function, is_loaded};
+  return function;
 }
 
 const Kernel* LaunchedFunctions::kernel_of(const uint64_t handle, const std::string& name,
@@ -73,16 +73,16 @@ const Kernel* LaunchedFunctions::kernel_of(const uint64_t handle, const std::str
   if (named.empty()) return nullptr;
   const auto resources = resources_of(handle);
   if (!resources) return nullptr;
-  const Kernel* found = nullptr;
+  const Kernel* match = nullptr;
   for (const Kernel* const each : named) {
     if (each->usage.registers != resources->registers ||
         each->usage.static_shared_memory != resources->shared_memory) {
       continue;
     }
-    if (found != nullptr && !are_alike(*each, *found)) return nullptr;  // not known which
-    found = each;
+    if (match != nullptr && !are_alike(*each, *match)) return nullptr;  // not known which
+    match = each;
   }
-  return found;
+  return match;
 }
 
 void LaunchedFunctions::forget() {

@@ -59,9 +59,9 @@ void Modules::add(Kernel kernel) {
 std::vector<const Kernel*> Modules::find(const std::string& name) const {
   const std::lock_guard lock(mutex_);
   std::vector<const Kernel*> all;
-  const auto found = kernels_.find(name);
-  if (found == kernels_.end()) return all;
-  for (const auto& each : found->second) all.push_back(each.get());
+  const auto named = kernels_.find(name);
+  if (named == kernels_.end()) return all;
+  for (const auto& each : named->second) all.push_back(each.get());
   return all;
 }
 

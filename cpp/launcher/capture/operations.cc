@@ -83,11 +83,12 @@ using Rows = std::unordered_map<CUpti_CallbackId, CallbackRow>;
 // Returns the row of every callback that is handled.
 Rows make_rows(const Cupti& cupti) {
   Rows rows;
-  // Adds a function, and `own`, its version for the default stream of each thread.
-  const auto add = [&](const What what, const CUpti_CallbackId id, const CUpti_CallbackId own,
-                       const auto reader) {
+  // Adds a function, and its version for the default stream of each thread.
+  const auto add = [&](const What what, const CUpti_CallbackId id,
+                       const CUpti_CallbackId per_thread_id, const auto reader) {
     rows[id] = {what, false, reader};
-    if (own != CUPTI_DRIVER_TRACE_CBID_INVALID) rows[own] = {what, true, reader};
+    if (per_thread_id != CUPTI_DRIVER_TRACE_CBID_INVALID)
+      rows[per_thread_id] = {what, true, reader};
   };
   constexpr auto kNone = CUPTI_DRIVER_TRACE_CBID_INVALID;
   using enum What;
@@ -175,8 +176,8 @@ Rows make_rows(const Cupti& cupti) {
     const bool is_known =
         cupti.callback_name(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) == CUPTI_SUCCESS;
     if (!is_known || name == nullptr) continue;
-    const std::string_view own = name;
-    const auto begins = [&](const std::string_view each) { return own.starts_with(each); };
+    const std::string_view function = name;
+    const auto begins = [&](const std::string_view each) { return function.starts_with(each); };
     if (begins("cuCtxSynchronize")) rows[id] = {kSynchronize, false, read_nothing};
     // One of those above issues something that is noted.
     if (std::ranges::any_of(kOthers, begins))

@@ -185,14 +185,14 @@ uint32_t Recorder::kernel_id_of(const CUpti_ActivityKernel9& record) {
   }
   const size_t members = shape_.size() - 3;  // without braces and newline
   shape_ += name;
-  const auto [found, is_new] = kernels_.try_emplace(shape_, kernels_.size());
+  const auto [entry, is_new] = kernels_.try_emplace(shape_, kernels_.size());
   if (is_new) {
     Line(text_)
-        .add("kernel", found->second)
+        .add("kernel", entry->second)
         .add("name", demangled(name))
         .add_members(std::string_view(shape_).substr(1, members));
   }
-  return found->second;
+  return entry->second;
 }
 
 void Recorder::write_copy(const CUpti_ActivityMemcpy5& record) {
@@ -216,14 +216,14 @@ void Recorder::write_memset(const CUpti_ActivityMemset4& record) {
 std::optional<uint32_t> Recorder::function_id_of(const CUpti_CallbackDomain domain,
                                                  const CUpti_CallbackId function) {
   const uint64_t key = uint64_t{domain} << 32 | function;
-  const auto [found, is_new] = functions_.try_emplace(key, std::nullopt);
+  const auto [entry, is_new] = functions_.try_emplace(key, std::nullopt);
   const char* name = nullptr;
   if (is_new && cupti_.callback_name(domain, function, &name) == CUPTI_SUCCESS && name != nullptr &&
       is_recorded(name)) {
-    found->second = function_count_++;
-    Line(text_).add("function", *found->second).add("name", std::string_view(name));
+    entry->second = function_count_++;
+    Line(text_).add("function", *entry->second).add("name", std::string_view(name));
   }
-  return found->second;
+  return entry->second;
 }
 
 void Recorder::write_call(const CUpti_ActivityAPI& record) {
@@ -400,8 +400,8 @@ std::optional<uint32_t> Recorder::code_id_of(const Function* const function) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   const Kernel* const kernel = kernel_of(function);
   if (kernel == nullptr || kernel->code.empty()) return std::nullopt;
-  const auto [found, is_new] = codes_.try_emplace(kernel, codes_.size());
-  if (!is_new) return found->second;
+  const auto [entry, is_new] = codes_.try_emplace(kernel, codes_.size());
+  if (!is_new) return entry->second;
   std::string digits;
   digits.reserve(2 * kernel->code.size());
   for (const std::byte each : kernel->code) {
@@ -409,11 +409,11 @@ std::optional<uint32_t> Recorder::code_id_of(const Function* const function) {
         kDigits[std::to_integer<size_t>(each & std::byte{15})];
   }
   Line(text_)
-      .add("code", found->second)
+      .add("code", entry->second)
       .add("name", demangled(kernel->usage.name))
       .add("parameters_at", kernel->usage.parameters_at)
       .add("hex", std::string_view(digits));
-  return found->second;
+  return entry->second;
 }
 
 void Recorder::add_shape(Line& line, const Shape& shape, const Function* const function) {
@@ -458,8 +458,8 @@ void Recorder::add_arguments(Line& line, const std::span<const Word> words, cons
 }
 
 uint32_t Recorder::graph_id_of(const Graph& graph) {
-  const auto [found, is_new] = graphs_.try_emplace(graph.number, graphs_.size());
-  const uint32_t graph_id = found->second;
+  const auto [entry, is_new] = graphs_.try_emplace(graph.number, graphs_.size());
+  const uint32_t graph_id = entry->second;
   if (!is_new) return graph_id;
   for (uint32_t index = 0; index < graph.nodes.size(); ++index) {
     write_node(graph, graph.nodes[index], graph_id, index);
