@@ -133,20 +133,20 @@ def calibration_lines(calibration: Calibration) -> list[str]:
     else:
         lines.append("  nothing was compared")
     if certificate.unstable:
-        devices_struck = counted(certificate.unstable, "sequence says", "sequences say")
-        lines.append(f"  {devices_struck} nothing, as the oracle did not agree with itself")
-    devices_struck = counted(certificate.struck, "other device was", "other devices were")
-    lines.append(f"  {devices_struck} struck out, each a combination of rules, sizes and a policy")
+        count_words = counted(certificate.unstable, "sequence says", "sequences say")
+        lines.append(f"  {count_words} nothing, as the oracle did not agree with itself")
+    count_words = counted(certificate.struck, "other device was", "other devices were")
+    lines.append(f"  {count_words} struck out, each a combination of rules, sizes and a policy")
     if calibration.campaign is not None:
         lines += coverage_lines(calibration.campaign.coverage)
     lines.append(
         f"  latent states seen: {len(certificate.states)} of {certificate.possible_states}; "
         f"not compared: {', '.join(certificate.left_out)}"
     )
-    devices_struck = counted(
+    count_words = counted(
         len(calibration.not_asked), "value has its default", "values have defaults"
     )
-    lines.append(f"  {devices_struck}, as no probe asks for them")
+    lines.append(f"  {count_words}, as no probe asks for them")
     lines += [
         f"  {step.probe}: nothing told, {step.failure}"
         for step in calibration.steps

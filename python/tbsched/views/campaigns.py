@@ -212,26 +212,21 @@ def report_columns(report: Report) -> dict[str, Any]:
     first = [example.diff.first_divergence for example in counterexamples]
     # Of launches in another order, blocks may all be where they are predicted.
     differing = [
-        (
-            counterexample.level,
-            counterexample.launch,
-            len(counterexample.blocks),
-            len(counterexample.sms),
-        )
-        if counterexample is not None
+        (divergence.level, divergence.launch, len(divergence.blocks), len(divergence.sms))
+        if divergence is not None
         else ("order", example.pairs[0][1], 0, 0)
-        for example, counterexample in zip(counterexamples, first, strict=True)
+        for example, divergence in zip(counterexamples, first, strict=True)
     ]
     return {
         **columns_of(counterexamples, "id like shrunk replayed"),
         "events": [len(example.sequence) for example in counterexamples],
         "launches": list(map(len, launches)),
-        "blocks": [sum(launch.blocks for launch in columns) for columns in launches],
+        "blocks": [sum(launch.blocks for launch in of_example) for of_example in launches],
         "level": [level for level, _, _, _ in differing],
         "launch": [launch for _, launch, _, _ in differing],
         "name": [
-            columns[counterexample].name
-            for columns, (_, counterexample, _, _) in zip(launches, differing, strict=True)
+            of_example[launch].name
+            for of_example, (_, launch, _, _) in zip(launches, differing, strict=True)
         ],
         "different_blocks": [blocks for _, _, blocks, _ in differing],
         "different_sms": [sms for _, _, _, sms in differing],

@@ -35,17 +35,17 @@ def device_diff_text(diff: DeviceDiff) -> Lines:
 def device_diff_parts(diff: DeviceDiff) -> tuple[str, Table | None, list[str]]:
     """Returns the text before the table, the table if there is one, and the text after it."""
     names = f"{diff.a.name} (a) and {diff.b.name} (b)"
-    value_count = len(diff.values)
+    differing = len(diff.values)
     head = (
-        f"{names} differ in {value_count} of {diff.compared} values."
-        if value_count
+        f"{names} differ in {differing} of {diff.compared} values."
+        if differing
         else f"{names} have the same {diff.compared} values."
     )
     more = [f"{row.path}: {_moved(row)}" for row in diff.values if isinstance(row.a, tuple)]
     if diff.sources:
         count = counted(len(diff.sources), "equal value")
         more.append(f"{count} {'has' if len(diff.sources) == 1 else 'have'} other sources.")
-    return head, differences_table(diff.values) if value_count else None, more
+    return head, differences_table(diff.values) if differing else None, more
 
 
 def differences_table(rows: Iterable[Difference]) -> Table:

@@ -153,10 +153,10 @@ def _map(report: HangReport) -> list[Markup | Table]:
     topology = topology_of(report.device)
     colours = colours_of_names([row.name for row in report.resident])
     residents_by_sm: list[list[tuple[int, OnGpu, int]]] = [[] for _ in range(report.device.sms)]
-    for sm_index, row in enumerate(report.resident):
+    for kernel_index, row in enumerate(report.resident):
         for sm, blocks in row.sms:
             if sm < len(residents_by_sm):
-                residents_by_sm[sm].append((sm_index, row, blocks))
+                residents_by_sm[sm].append((kernel_index, row, blocks))
     max_slots = max(
         (sum(max(resident[2], 1) for resident in residents) for residents in residents_by_sm),
         default=1,
@@ -170,13 +170,14 @@ def _map(report: HangReport) -> list[Markup | Table]:
         ]
         fills = tuple(
             [
-                Fill(max(blocks, 1) / max(max_slots, 1), colours[sm_index])
-                for sm_index, _, blocks in resident
+                Fill(max(blocks, 1) / max(max_slots, 1), colours[kernel_index])
+                for kernel_index, _, blocks in resident
             ]
         )
         tiles.append(Tile("\n".join(words if resident else [*words, "idle"]), fills))
     keys = [
-        (colours[sm_index], cut(row.name, _NAME)) for sm_index, row in enumerate(report.resident)
+        (colours[kernel_index], cut(row.name, _NAME))
+        for kernel_index, row in enumerate(report.resident)
     ]
     note = f"A full tile is {counted(max_slots, 'block')}, the most on any SM."
     drawn = map_html(topology, tiles, "Blocks on each SM", [note])

@@ -403,14 +403,12 @@ class Waits:
 
     def _is_most_urgent(self, launch: int) -> bool:
         """Returns whether no priority would be more urgent than that of a launch."""
-        spec_of_launch = self._trace.sequence.launches[launch]
-        if spec_of_launch.cooperative:
+        this_launch = self._trace.sequence.launches[launch]
+        if this_launch.cooperative:
             return True
         device = self._trace.devices[self._gpu_of[launch]]
         spec = device_titled(device.name, device.sms)
-        return spec_of_launch.priority <= (
-            _MOST_URGENT if spec is None else 1 - spec.priority_levels
-        )
+        return this_launch.priority <= (_MOST_URGENT if spec is None else 1 - spec.priority_levels)
 
     def _graph_of(self, launch: int) -> Graph | None:
         node = self._nodes.get(launch)

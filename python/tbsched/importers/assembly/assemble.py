@@ -317,17 +317,17 @@ class _Assembly:
 
     def _graph(self, call: GraphCall, host: int) -> list[Event]:
         """Returns a launch of a graph; of a graph without kernels its copies and memsets."""
-        nodes_ran, inferred_edges, seconds = self._graphs.get(call.number, NOTHING)
-        if not any(isinstance(ran, Kernel) for ran in nodes_ran):
-            return [self._transferred(ran, host) for ran in nodes_ran if isinstance(ran, Transfer)]
+        ran_nodes, inferred_edges, seconds = self._graphs.get(call.number, NOTHING)
+        if not any(isinstance(ran, Kernel) for ran in ran_nodes):
+            return [self._transferred(ran, host) for ran in ran_nodes if isinstance(ran, Transfer)]
         nodes = [
             self._launch(x, took) if isinstance(x, Kernel) else self._transfer(x, took)
-            for x, took in zip(nodes_ran, seconds, strict=True)
+            for x, took in zip(ran_nodes, seconds, strict=True)
         ]
-        edges = inferred_edges if call.edges is None else known_edges(nodes_ran, call.edges)
+        edges = inferred_edges if call.edges is None else known_edges(ran_nodes, call.edges)
         if call.edges is None:
             self._guesses.note(_EDGES)
-        for node in nodes_ran:
+        for node in ran_nodes:
             self._streams.issue(call.stream, node)
             self._ran.append((node, call))
         return [

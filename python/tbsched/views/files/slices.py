@@ -158,8 +158,8 @@ def timed_slices(trace: Trace, zero_ns: int | None = None) -> Slices:
     begin_ns, end_ns = begin_ns - zero, end_ns - zero
     waits = replace(waits, begin_ns=waits.begin_ns - zero, end_ns=waits.end_ns - zero)
     end_ns = np.maximum(end_ns, begin_ns + 1)  # to Perfetto an end comes behind its beginning
-    spans, first_ns, last_ns = launch_spans(rows)
-    runs = Runs(spans, first_ns - zero, np.maximum(last_ns, first_ns + 1) - zero)
+    launches, first_ns, last_ns = launch_spans(rows)
+    runs = Runs(launches, first_ns - zero, np.maximum(last_ns, first_ns + 1) - zero)
     issue_ns = np.full(len(trace), -1)
     issue_ns[runs.launch] = runs.begin_ns
     waited, first = np.unique(waits.launch, return_index=True)

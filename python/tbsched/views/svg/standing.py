@@ -118,8 +118,12 @@ class _Sms:
     def _resident(self, row: int) -> str:
         """Returns blocks of a launch on an SM, and why they are there."""
         found, launch = self.found, int(self.found.launch[row])
-        spec = self.trace.sequence.launches[launch]
-        name = f" {label(spec, _NAME if self.few else _SHORT_NAME)}" if spec.name else ""
+        resident_launch = self.trace.sequence.launches[launch]
+        name = (
+            f" {label(resident_launch, _NAME if self.few else _SHORT_NAME)}"
+            if resident_launch.name
+            else ""
+        )
         words = f"launch {launch}{name}: {counted(int(found.blocks[row]), 'block')}"
         if self.rooms is not None:
             words += f"; {self.rooms.why(launch, int(found.sm[row]))}"
@@ -151,8 +155,8 @@ def _waiting_words(trace: Trace, standing: Standing) -> str:
     """Returns which launches wait, and why."""
     parts = []
     for launch, blocks in standing.waiting[:_WAITING_SHOWN].tolist():
-        spec = trace.sequence.launches[launch]
-        name = f" ({label(spec, _NAME)})" if spec.name else ""
+        waiting_launch = trace.sequence.launches[launch]
+        name = f" ({label(waiting_launch, _NAME)})" if waiting_launch.name else ""
         words = f"{counted(blocks, 'block')} of launch {launch}{name}"
         limiter = trace[launch].limiter
         if limiter is not None and not trace.sequence.timed:
