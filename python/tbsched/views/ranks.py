@@ -68,8 +68,8 @@ def ranks_text(explanation: Explanation, cause_word: Callable[[str], str]) -> Li
 
 def roots_table(explanation: Explanation, cause_word: Callable[[str], str]) -> Table | None:
     """Returns a table with a row per cause of lost time and its rank; None without loss."""
-    total_ns = explanation.span * len(explanation.accounted.gpus)
-    every = [root for root in explanation.roots if root.own + root.waited >= _LEAST * total_ns]
+    total_seconds = explanation.span * len(explanation.accounted.gpus)
+    every = [root for root in explanation.roots if root.own + root.waited >= _LEAST * total_seconds]
     shown = every[:ROOTS_SHOWN]
     if not shown:
         return None
@@ -78,7 +78,7 @@ def roots_table(explanation: Explanation, cause_word: Callable[[str], str]) -> T
     rows = [
         (
             seconds_words(root.own + root.waited),
-            percent_words(round(1e9 * (root.own + root.waited)), round(1e9 * total_ns)),
+            percent_words(round(1e9 * (root.own + root.waited)), round(1e9 * total_seconds)),
             seconds_words(root.waited) if root.waited else "",
             *_saved_words(root, steps),
             "all" if root.gpu == ALL else who(explanation, root.gpu),

@@ -64,9 +64,9 @@ def _words_of_each_sm(residents: Residents) -> list[tuple[str, ...]]:
             f"{slots} of {limits.block_slots}",
             f"{warps} of {limits.warp_slots}",
             f"{registers} of {limits.registers}",
-            f"{size_words(used)} of {size_words(used_words) if used_words else 'any'}",
+            f"{size_words(used)} of {size_words(limit) if limit else 'any'}",
         )
-        for launches, slots, warps, registers, used, used_words in zip(
+        for launches, slots, warps, registers, used, limit in zip(
             _launches_of_each_sm(residents),
             residents.used_slots.tolist(),
             _per_processing_block(residents.used_warps),
@@ -134,15 +134,21 @@ def _map(residents: Residents) -> Markup:
     usage = usage_of(residents)
     max_slots = max(int(residents.used_slots.max(initial=0)), 1)
     tiles = []
-    for sm, block in enumerate(_blocks(residents)):
+    for sm, blocks_by_launch in enumerate(_blocks(residents)):
         lines = [topology.place_of(sm)]
-        for launch, blocks in list(block.items())[:_LAUNCHES_SHOWN]:
+        for launch, blocks in list(blocks_by_launch.items())[:_LAUNCHES_SHOWN]:
             lines.append(f"{names[launch]}: {counted(blocks, 'block')}")
-        if len(block) > _LAUNCHES_SHOWN:
-            lines.append(more_of(len(block), _LAUNCHES_SHOWN, "launch", "launches"))
-        lines += [f"{item.used[sm]:,} of {item.limit[sm]:,} {item.what}" for item in usage if block]
+        if len(blocks_by_launch) > _LAUNCHES_SHOWN:
+            lines.append(more_of(len(blocks_by_launch), _LAUNCHES_SHOWN, "launch", "launches"))
+        lines += [
+            f"{item.used[sm]:,} of {item.limit[sm]:,} {item.what}"
+            for item in usage
+            if blocks_by_launch
+        ]
         lines.append(fullest(usage, sm) or "idle")
-        fills = tuple(Fill(blocks / max_slots, colours[launch]) for launch, blocks in block.items())
+        fills = tuple(
+            Fill(blocks / max_slots, colours[launch]) for launch, blocks in blocks_by_launch.items()
+        )
         tiles.append(Tile("\n".join(lines), fills))
     note = f"A full tile is {counted(max_slots, 'block')}, the most on any SM."
     return map_html(topology, tiles, "Blocks on each SM", [note])

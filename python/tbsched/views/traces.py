@@ -172,8 +172,8 @@ def _transfers_table(trace: Trace) -> Table:
     assert trace.transfer_ns is not None
     times = trace.transfer_ns[:LAUNCHES_SHOWN].tolist()
     rows = [
-        (transfer_name(index, own), transfer_words(own), *map(_time_words, span))
-        for index, (own, span) in enumerate(zip(trace.sequence.transfers, times, strict=False))
+        (transfer_name(index, transfer), transfer_words(transfer), *map(_time_words, span))
+        for index, (transfer, span) in enumerate(zip(trace.sequence.transfers, times, strict=False))
     ]
     hidden = len(trace.transfer_ns) - len(rows)
     more = f"and {hidden:,} {transfer_kinds(trace.sequence.transfers)} more" if hidden else ""
@@ -201,9 +201,9 @@ def unmeasured_words(trace: Trace) -> str:
         return ""
     took = (trace.transfer_ns[:, 1] - trace.transfer_ns[:, 0]).tolist()
     unknown = [
-        transfer_name(index, own)
-        for index, (own, ns) in enumerate(zip(trace.sequence.transfers, took, strict=True))
-        if ns == 0 and isinstance(own, Copy | Memset) and own.duration is None
+        transfer_name(index, transfer)
+        for index, (transfer, ns) in enumerate(zip(trace.sequence.transfers, took, strict=True))
+        if ns == 0 and isinstance(transfer, Copy | Memset) and transfer.duration is None
     ]
     if not unknown:
         return ""

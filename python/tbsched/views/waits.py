@@ -184,17 +184,15 @@ class Waits:
         held_up = self._held_call(self._event_of[launch])
         ran = f"{held_up} {ran}" if held_up else ran
         if not len(waits):
-            where_or_rows = " on the GPU" if held_up else ""
-            return f"{whose} did not wait{where_or_rows}. {ran}"
+            where = " on the GPU" if held_up else ""
+            return f"{whose} did not wait{where}. {ran}"
         shares = shares_of(waits)
         parts = []
         for (cause, behind), waited in shares[:_PARTS_SHOWN]:
             blocker = behind_words(trace.sequence, behind)
             if cause in _OF_AN_SM:
-                where_or_rows = waits[waits["cause"] == cause]
-                running = self._running.during(
-                    where_or_rows["begin_ns"].min(), where_or_rows["end_ns"].max()
-                )
+                rows = waits[waits["cause"] == cause]
+                running = self._running.during(rows["begin_ns"].min(), rows["end_ns"].max())
                 running = [
                     other_launch
                     for other_launch in running

@@ -59,9 +59,9 @@ def _saved_words(what_if: WhatIf, row: Change) -> str:
     return f"{saved} ({share} %)"
 
 
-def speedup(change: Change, row: Change) -> float:
+def speedup(unchanged: Change, row: Change) -> float:
     """How many times as fast a change makes the program."""
-    return change.makespan / row.makespan if row.makespan else 1.0
+    return unchanged.makespan / row.makespan if row.makespan else 1.0
 
 
 def what_if_html(what_if: WhatIf) -> str:

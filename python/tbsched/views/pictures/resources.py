@@ -142,9 +142,9 @@ def _placed(parts: list[_Part]) -> Iterator[tuple[_Part, _Bar, float]]:
             row += 1
 
 
-def _key(ax: Axes, trace: Trace, structured_array: StructuredArray, colours: Sequence[str]) -> None:
+def _key(ax: Axes, trace: Trace, sm_rows: StructuredArray, colours: Sequence[str]) -> None:
     """Draws the launches that the SM has blocks of."""
-    blocks = np.bincount(structured_array["launch"], structured_array["blocks"]).astype(int)
+    blocks = np.bincount(sm_rows["launch"], sm_rows["blocks"]).astype(int)
     rows = []
     for k in np.flatnonzero(blocks).tolist():
         name = label(trace.sequence.launches[k], _LETTERS)
