@@ -12,7 +12,7 @@ from tbsched.errors import NoGpuError
 
 _LIBRARY = "libtbsched_capture.so"
 _DRIVER = "libcuda.so.1"
-_MOST_TEXT = 4096
+_MAX_TEXT = 4096
 
 
 def library() -> Path:
@@ -92,8 +92,8 @@ def stop() -> None:
 
 def _call(name: str, *arguments: bytes) -> str:
     """Calls a function of the capture library, and returns its text."""
-    text = ctypes.create_string_buffer(_MOST_TEXT)
+    text = ctypes.create_string_buffer(_MAX_TEXT)
     function = ctypes.CDLL(str(library()))[name]
-    if not function(*arguments, text, ctypes.c_size_t(_MOST_TEXT)):
+    if not function(*arguments, text, ctypes.c_size_t(_MAX_TEXT)):
         raise RuntimeError(f"capture: {text.value.decode(errors='replace')}")
     return os.fsdecode(text.value)

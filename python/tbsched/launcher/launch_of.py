@@ -17,7 +17,7 @@ from tbsched.program.sequence import Launch
 
 LIBRARIES = (CUBINS, CUPY, NUMBA, TRITON, TORCH, CUDA_CORE)
 _Extent: TypeAlias = int | tuple[int, ...]
-_MOST = 2**31 - 1
+_MAX_VALUE = 2**31 - 1
 
 
 def launch_of(
@@ -62,7 +62,7 @@ def launch_of(
             f"launch_of.block: the kernel is compiled for {used.threads} threads, "
             f"got {shown(block)}; leave it out"
         )
-    dynamic = integer("launch_of", "shared_memory", shared_memory, 0, _MOST)
+    dynamic = integer("launch_of", "shared_memory", shared_memory, 0, _MAX_VALUE)
     usage_fields = {
         "local_memory": used.local_memory,
         "carveout": used.carveout,
@@ -83,4 +83,4 @@ def _product(field: str, extent: _Extent) -> int:
     sizes = extent if isinstance(extent, tuple) else (extent,)
     if not 1 <= len(sizes) <= 3:
         raise ValueError(f"launch_of.{field}: up to three numbers are needed, got {shown(extent)}")
-    return math.prod(integer("launch_of", field, size, 1, _MOST) for size in sizes)
+    return math.prod(integer("launch_of", field, size, 1, _MAX_VALUE) for size in sizes)

@@ -22,7 +22,7 @@ from tbsched.sm.workloads import LOAD, NONE, STORE, Workload
 _WORD = 4  # bytes of an element
 _LANES = 32
 _INDEXING = 4  # instructions by which a thread computes its number, and from it an address
-_MOST_ROWS = 1 << 26
+_MAX_ROWS = 1 << 26
 
 
 def matrix_product(
@@ -61,10 +61,10 @@ def matrix_product(
     across = size // _LANES
     pieces = np.arange(size * across)
     accesses = 2 * size + 1
-    if len(pieces) * accesses > _MOST_ROWS:
+    if len(pieces) * accesses > _MAX_ROWS:
         raise ValueError(
             f"matrix_product.size: {size} has {len(pieces) * accesses} accesses, more than "
-            f"{_MOST_ROWS}"
+            f"{_MAX_ROWS}"
         )
     # Pieces of one column of pieces, `reuse` rows of it, come after each other.
     strip, within = np.divmod(pieces, reuse * across)

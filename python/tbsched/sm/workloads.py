@@ -23,7 +23,7 @@ from tbsched.program.arrays import HoldsArrays, Int32Array, Int64Array
 from tbsched.program.checks import instance, integer
 
 LOAD, STORE, ALSO, NONE, BARRIER = range(5)
-_MOST = 2**31 - 1
+_MAX_VALUE = 2**31 - 1
 Access: TypeAlias = npt.NDArray[np.uint8]
 Addresses: TypeAlias = npt.NDArray[np.uint64]
 Sectors: TypeAlias = npt.NDArray[np.uint8]
@@ -74,7 +74,7 @@ class Workload(HoldsArrays):
     def __post_init__(self) -> None:
         instance("workload", "name", self.name, str)
         integer("workload", "warps_per_block", self.warps_per_block, 1, 64)
-        integer("workload", "blocks_per_core", self.blocks_per_core, 1, _MOST)
+        integer("workload", "blocks_per_core", self.blocks_per_core, 1, _MAX_VALUE)
         for name, kind in _KINDS.items():
             object.__setattr__(self, name, integers(name, getattr(self, name), kind))
         if self.sectors is not None:
@@ -115,7 +115,7 @@ class Workload(HoldsArrays):
             >>> len(block) == len(line)
             True
         """
-        line_bytes = integer("lines_of_blocks", "line_bytes", line_bytes, 1, _MOST)
+        line_bytes = integer("lines_of_blocks", "line_bytes", line_bytes, 1, _MAX_VALUE)
         warps = np.repeat(np.arange(len(self.rows) - 1), np.diff(self.rows))
         touches = self.access < NONE
         block = (warps // self.warps_per_block)[touches]

@@ -19,7 +19,7 @@ from tbsched.program.sequence import HostCall, Launch, RecordEvent, Sequence, St
 # one, and what it is behind, as in ``Trace.waits``.
 HungLaunch: TypeAlias = tuple[int, int, str | None, int]
 
-_MOST_LINES = 10
+_MAX_LINES = 10
 # What a launch waits for that another one has, by cause; the other causes are of an order.
 _HELD = {
     "slots": "slots for blocks", "warps": "warps", "registers": "registers",
@@ -368,13 +368,13 @@ class _Waits:
         lines = ["It hangs."]
         stranded = list(self._stranded.values())
         lines += [
-            self._stranded_sentence(stranded_launch) for stranded_launch in stranded[:_MOST_LINES]
+            self._stranded_sentence(stranded_launch) for stranded_launch in stranded[:_MAX_LINES]
         ]
-        if len(stranded) > _MOST_LINES:
-            lines.append(f"Blocks of {len(stranded) - _MOST_LINES} more launches never start.")
+        if len(stranded) > _MAX_LINES:
+            lines.append(f"Blocks of {len(stranded) - _MAX_LINES} more launches never start.")
         lines += [self._wait_sentence(step) for step in cycle]
         lines += list(dict.fromkeys(map(self._value_sentence, values)))
-        for call in self._calls[:_MOST_LINES]:
+        for call in self._calls[:_MAX_LINES]:
             lines.append(f"The call of event {call} never returns: {self._seq[call]!r}.")
         return "\n".join(lines)
 

@@ -30,7 +30,7 @@ _KINDS = {
     "not_known": "HANGS, why is not known",
 }
 _NAME = 40
-_MOST_ROWS = 12
+_MAX_ROWS = 12
 _WIDE = 190
 
 
@@ -92,7 +92,7 @@ def resident_table(report: HangReport) -> Table:
             str(row.counters) if row.counters else "",
             row.line,
         )
-        for row in report.resident[:_MOST_ROWS]
+        for row in report.resident[:_MAX_ROWS]
     ]
     more = len(report.resident) - len(rows)
     headings = ("kernel", "blocks that run", "SMs", "it", "program counters", "line")
@@ -104,7 +104,7 @@ def stranded_table(report: HangReport) -> Table:
     """Returns a table with a row per launch of which blocks never start."""
     rows = [
         (row.name, f"{row.missing:,} of {row.blocks:,}", row.cause, row.behind or "")
-        for row in report.stranded[:_MOST_ROWS]
+        for row in report.stranded[:_MAX_ROWS]
     ]
     more = len(report.stranded) - len(rows)
     last = f"and {counted(more, 'launch', 'launches')} more" if more else ""
@@ -116,7 +116,7 @@ def calls_table(report: HangReport) -> Table:
     rows = [
         ("" if call.thread is None else str(call.thread), call.function, call.words,
          " < ".join(call.callers[:3]))
-        for call in report.calls[:_MOST_ROWS]
+        for call in report.calls[:_MAX_ROWS]
     ]  # fmt: skip
     return table_of(("thread", "call", "it", "called by"), rows, (0, 1, 2, 3))
 
@@ -181,7 +181,7 @@ def _map(report: HangReport) -> list[Markup | Table]:
     ]
     note = f"A full tile is {counted(max_slots, 'block')}, the most on any SM."
     drawn = map_html(topology, tiles, "Blocks on each SM", [note])
-    return [keys_html(keys[:_MOST_ROWS]), drawn]
+    return [keys_html(keys[:_MAX_ROWS]), drawn]
 
 
 def hang_report_columns(report: HangReport) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.words import more_of, percent_words, seconds_words
 
 ROOTS_SHOWN, EXPOSED_SHOWN, COLLECTIVES_SHOWN = 8, 8, 8
-_LEAST = 0.005  # share of the time of all GPUs from which on a row is shown
+_MIN_SHARE = 0.005  # share of the time of all GPUs from which on a row is shown
 _BY = 72  # letters
 _TALL = (420, 40, 18)  # pixels: of all rows, and of one at most and at least
 _KEPT = {
@@ -69,7 +69,9 @@ def ranks_text(explanation: Explanation, cause_word: Callable[[str], str]) -> Li
 def roots_table(explanation: Explanation, cause_word: Callable[[str], str]) -> Table | None:
     """Returns a table with a row per cause of lost time and its rank; None without loss."""
     total_seconds = explanation.span * len(explanation.accounted.gpus)
-    every = [root for root in explanation.roots if root.own + root.waited >= _LEAST * total_seconds]
+    every = [
+        root for root in explanation.roots if root.own + root.waited >= _MIN_SHARE * total_seconds
+    ]
     shown = every[:ROOTS_SHOWN]
     if not shown:
         return None
@@ -105,7 +107,7 @@ def _saved_words(root: Root, steps: int) -> tuple[str, ...]:
 
 def exposed_table(explanation: Explanation) -> Table | None:
     """Returns a table with a row per GPU, collective and reason; None: nothing was exposed."""
-    every = [row for row in explanation.exposed if row.seconds >= _LEAST * explanation.span]
+    every = [row for row in explanation.exposed if row.seconds >= _MIN_SHARE * explanation.span]
     shown = every[:EXPOSED_SHOWN]
     if not shown:
         return None

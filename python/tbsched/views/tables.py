@@ -15,7 +15,7 @@ from tbsched.views.terminal import visible_lines
 
 _LONGEST = 5000  # characters of a cell: a name may have megabytes
 _WIDEST = 120  # characters of a line of a cell that is broken into lines
-_LEAST = 12  # characters that are left of a cell
+_MIN_CHARACTERS = 12  # characters that are left of a cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Table:
         widths = [max(map(cell_len, column)) for column in columns]
         while sum(widths) > width:
             widest = max(self.left, key=widths.__getitem__, default=0)
-            if not self.left or widths[widest] <= _LEAST:
+            if not self.left or widths[widest] <= _MIN_CHARACTERS:
                 break
             widths[widest] -= 1
         for position in self.left:

@@ -254,8 +254,8 @@ def test_what_a_large_program_leaves_out_is_said(monkeypatch: pytest.MonkeyPatch
     few = views.html(tb.predict(tb.Sequence([tb.Launch(4, 32, 32)]), "h200"))
     assert "too large to say" not in few
     assert "too many launches to say" not in few
-    monkeypatch.setattr("tbsched.views.layout.sms._MOST_REPLAYED", 3)
-    monkeypatch.setattr("tbsched.views.layout.sms._MOST_CAPACITIES", 0)
+    monkeypatch.setattr("tbsched.views.layout.sms._MAX_REPLAYED", 3)
+    monkeypatch.setattr("tbsched.views.layout.sms._MAX_CAPACITIES", 0)
     large = views.html(tb.predict(tb.Sequence([tb.Launch(4, 32, 32)]), "h200"))
     assert "The program is too large to say here what binds each SM." in large
     assert "too many launches to say here what room each SM had" in large

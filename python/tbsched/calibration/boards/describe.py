@@ -20,7 +20,7 @@ from tbsched.launcher.query import Queried, queried
 from tbsched.program.checks import instance, integer
 from tbsched.program.sequence import Launch
 
-_MOST_CLUSTER = 16  # that any GPU takes, so far
+_MAX_CLUSTER = 16  # that any GPU takes, so far
 _CONFIGURATIONS = "shared_memory_configurations"
 
 
@@ -114,7 +114,7 @@ def largest_cluster(gpu: int) -> int:
     with Gpu(gpu) as opened:
         fit = [
             size
-            for size in range(1, _MOST_CLUSTER + 1)
+            for size in range(1, _MAX_CLUSTER + 1)
             if opened.resident(Launch(size, 32, 16, cluster=size))
         ]
     return max(fit, default=1)

@@ -18,12 +18,12 @@ from tbsched.program.sequence import Launch, Sequence
 
 # Mechanisms that no probe measures yet.
 LEFT_OUT = ("partitions", "cooperative", "priorities")
-_MOST_AT_ONCE = 128  # candidate devices, each of which predicts every draw
+_MAX_AT_ONCE = 128  # candidate devices, each of which predicts every draw
 
 
 def ask(lab: Lab, known: KnownValues) -> list[Finding]:
     """Eliminates remaining devices by draws of a campaign on which they differ."""
-    known.most_at_once = _MOST_AT_ONCE
+    known.most_at_once = _MAX_AT_ONCE
     names = known.undetermined()
     if not names:
         return []

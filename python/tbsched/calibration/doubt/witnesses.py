@@ -23,7 +23,7 @@ from tbsched.traces.trace import Trace
 
 _BY_PATH = {field.path: field for field in FIELDS}
 _DRAWN = 128
-_MOST = 256  # candidates per field
+_MAX_CANDIDATES = 256  # candidates per field
 _MAX_COMBINATIONS = 1024  # combinations from which candidates are taken
 # Where nothing sets another size, there is none, or sizes do not matter.
 _TOGETHER = ("mechanisms.shared_memory_configuration", "allocation.shared_memory_configurations")
@@ -71,7 +71,7 @@ def witnesses(spec: DeviceSpec, known: KnownValues, evidence: Evidence) -> tuple
         if finding.kind == TOLD:
             continue
         for index, other in enumerate(_other_devices(spec, finding, known)):
-            if index == _MOST:
+            if index == _MAX_CANDIDATES:
                 break
             if evidence.explained_by(other) and evidence.times_explained_by(other):
                 changes = tuple(

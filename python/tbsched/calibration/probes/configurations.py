@@ -26,7 +26,7 @@ from tbsched.program.sequence import Launch, Sequence
 
 _PATH = "allocation.shared_memory_configurations"
 _KILOBYTE = 1024
-_MOST_WAYS = 8
+_MAX_WAYS = 8
 _VAGUE = 8 * _KILOBYTE  # more than the blocks that measure the largest size leave unused
 _CHOICES: Choices = {
     "shared_memory_configuration": (True, False),
@@ -169,7 +169,7 @@ def read_sizes(bounds: set[tuple[int, int]], largest: int) -> Finding:
 def _completions(vague: list[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
     """Yields all choices of a whole kilobyte within each pair of bounds; none if too many."""
     within = [range(-(-low // _KILOBYTE) * _KILOBYTE, high + 1, _KILOBYTE) for low, high in vague]
-    return product(*within) if prod(map(len, within)) <= _MOST_WAYS else iter(())
+    return product(*within) if prod(map(len, within)) <= _MAX_WAYS else iter(())
 
 
 def ask_rules(lab: Lab, known: KnownValues) -> list[Finding]:

@@ -18,7 +18,7 @@ from tbsched.program.sequence import Sequence
 
 _MAX_RESERVE = 65536
 _SMALLEST_UNIT = 16
-_MOST_UNITS = 4
+_MAX_UNITS = 4
 _KILOBYTE = 1024
 CONFIGURATIONS = "shared_memory_configurations"
 _PARTS = 12  # into which each round divides the remaining ranges
@@ -61,7 +61,7 @@ def ask(lab: Lab, known: KnownValues) -> list[Finding]:
     count = min(largest)
     units = sorted({memory.unit for memory in layouts}, reverse=True)
     # Blocks that are smaller by a candidate unit take less only if the unit is no larger.
-    for less in [0, *units[:_MOST_UNITS]]:
+    for less in [0, *units[:_MAX_UNITS]]:
         if len(layouts) > 1 and less < largest[count]:
             last_fit = _fill_to_last_unit(lab, count, largest[count] - less, limit)
             layouts = [memory for memory in layouts if last_fit is None or last_fit.agrees(memory)]

@@ -18,7 +18,7 @@ from tbsched.program.sequence import Launch, Sequence
 
 # Levels of priority: the most that are asked for; how many are drawn, and how many where none is
 # refused: no GPU has fewer.
-_MOST_LEVELS, _DRAWN_LEVELS, _SURE_LEVELS = 64, 6, 2
+_MAX_LEVELS, _DRAWN_LEVELS, _SURE_LEVELS = 64, 6, 2
 
 
 def ask(lab: Lab, known: KnownValues) -> list[Finding]:
@@ -27,10 +27,10 @@ def ask(lab: Lab, known: KnownValues) -> list[Finding]:
     levels = lab.largest(
         lambda level: lab.accepts(replace(small(), priority=1 - level), models_know=False),
         1,
-        _MOST_LEVELS,
+        _MAX_LEVELS,
     )
-    known.notes["levels"] = levels if levels < _MOST_LEVELS else None
-    levels = min(levels, _DRAWN_LEVELS) if levels < _MOST_LEVELS else _SURE_LEVELS
+    known.notes["levels"] = levels if levels < _MAX_LEVELS else None
+    levels = min(levels, _DRAWN_LEVELS) if levels < _MAX_LEVELS else _SURE_LEVELS
     spec = draft(known)
     choices: Choices = {
         "launch_order": tuple(row.name for row in launch_orders()),

@@ -20,7 +20,7 @@ MEMORY_LATENCY = 600.0  # clocks, of an access that leaves the SM; of DRAM on Ho
 _UNKNOWN_LATENCY = 20.0  # assumed for units that were not measured
 _FEW, _MANY = TURNS // 2, 3 * TURNS // 2  # turns, to tell what is in loops
 _UNROLLED = 2.0  # items in a turn of a loop: compilers unroll
-_MOST = 10**9  # instructions of a mix
+_MAX_INSTRUCTIONS = 10**9  # instructions of a mix
 _ISSUE = 1.0  # clocks of a processing block for any instruction
 
 
@@ -62,7 +62,7 @@ class Mix:
                     raise ValueError(
                         f"Mix.{field}: {name!r} is not known{did_you_mean(name, known)}"
                     )
-                integer(f"Mix.{field}", name, value, min_value, _MOST)
+                integer(f"Mix.{field}", name, value, min_value, _MAX_INSTRUCTIONS)
         if not any(self.counts.values()):
             raise ValueError("Mix.counts: at least one instruction is needed")
 

@@ -18,7 +18,7 @@ from tbsched.views.layout.lanes import blocks_that_ran, lanes_of, launch_spans
 
 Flags = npt.NDArray[np.bool_]
 _EVENT_NS = 10**9
-_MOST_REPLAYED = 200  # releases: each takes a prediction of all that comes before it
+_MAX_REPLAYED = 200  # releases: each takes a prediction of all that comes before it
 NO_TIMES = (
     "The blocks are held until they are released, so there are no times: event n of the sequence "
     "is at second n. Blocks are left out where nobody knows after which event they came."
@@ -283,7 +283,7 @@ def _find_later(
     held_at_once = _counted(cells, cell[at_once], np.ones(np.count_nonzero(at_once), np.int64))
     arrived = np.zeros_like(held_at_once)
     releases = [n for n, item in enumerate(trace.sequence) if isinstance(item, Release)]
-    for release in releases[:_MOST_REPLAYED]:
+    for release in releases[:_MAX_REPLAYED]:
         waits = event[late] < 0
         if not waits.any():
             break

@@ -32,8 +32,8 @@ from tbsched.views.words import (
     transfer_words,
 )
 
-_MOST_STREAMS = 1000
-_MOST_WAITS = 64  # of one row at one time
+_MAX_STREAMS = 1000
+_MAX_WAITS = 64  # of one row at one time
 _TOGETHER = (
     "Blocks of one launch that come to an SM together, and leave it together, are one slice: "
     "'gemm x8'."
@@ -41,7 +41,7 @@ _TOGETHER = (
 _CALLS = (
     "From when a call is made until it returns. Between two calls the host does something else."
 )
-_FEW_WAITS = f"Of one row at most {_MOST_WAITS} waits are shown at a time."
+_FEW_WAITS = f"Of one row at most {_MAX_WAITS} waits are shown at a time."
 _ZERO_NS = 0  # of the clock that all have in common
 _GAPS = {"idle": "gaps: the GPU is idle", "copies": "gaps: only copies ran",
          "stream": "gaps: a stream is idle",
@@ -132,7 +132,7 @@ class TraceTracks:
 
     def _streams(self, gpu: int) -> None:
         """Writes launches, copies and waits for launches, in a row per stream."""
-        titles, row = streams_of(self._trace.sequence, _MOST_STREAMS, self._legacy)
+        titles, row = streams_of(self._trace.sequence, _MAX_STREAMS, self._legacy)
         runs, copies = self.slices.runs, self.slices.transfers
         running = self._out.track(gpu, "streams")
         rows = row[np.append(runs.launch, len(self._trace) + copies.launch)]
@@ -156,7 +156,7 @@ class TraceTracks:
         """Adds the waits of launches, in a few lanes per stream."""
         waits, info = self.slices.waits, self._trace.device
         lane, _ = lanes_of(row[waits.launch], waits.begin_ns, waits.end_ns)
-        waits = waits.chosen(lane < _MOST_WAITS)
+        waits = waits.chosen(lane < _MAX_WAITS)
         causes, cause = np.unique(waits.cause, return_inverse=True)
         name = self._out.names.numbers(f"waits: {word}" for word in causes.tolist())[cause]
         why = self._out.words.numbers(limiter_words(x, info) for x in causes.tolist())[cause]

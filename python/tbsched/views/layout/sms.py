@@ -18,8 +18,8 @@ from tbsched.views.layout.lanes import blocks_that_ran
 from tbsched.views.words import seconds_words
 
 # Most launches x SMs for which the room is computed: it takes long, and fills the memory.
-_MOST_CAPACITIES = 2**18
-_MOST_REPLAYED = 200_000  # blocks
+_MAX_CAPACITIES = 2**18
+_MAX_REPLAYED = 200_000  # blocks
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -213,7 +213,7 @@ class Rooms:
 
 def rooms_of(trace: Trace) -> Rooms | None:
     """Returns the room each SM had; None if it is unknown, or of too many launches."""
-    if trace.capacities is None or len(trace) * trace.device.sms > _MOST_CAPACITIES:
+    if trace.capacities is None or len(trace) * trace.device.sms > _MAX_CAPACITIES:
         return None
     rooms = trace.capacities()
     blocks = np.array([room.blocks for room in rooms], np.int64)
@@ -266,7 +266,7 @@ def usage_of(residents: Residents) -> tuple[Usage, ...]:
 def usage_at(trace: Trace, at: float | None = None) -> tuple[Usage, ...] | None:
     """Returns the use of SMs at a moment of a prediction; None: unknown, or slow to compute."""
     blocks = sum([launch.blocks for launch in trace.sequence.launches])
-    if trace.replay is None or blocks > _MOST_REPLAYED:
+    if trace.replay is None or blocks > _MAX_REPLAYED:
         return None
     return usage_of(trace.residents(at))
 

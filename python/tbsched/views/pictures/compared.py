@@ -24,7 +24,7 @@ from tbsched.views.pictures.kernels import names_of, time_of
 from tbsched.views.words import few_words, seconds_words, source_words
 
 _BINS = 800  # of the time axis
-_MOST_ROWS = 24
+_MAX_ROWS = 24
 _LETTERS = 40  # of a name
 _HOW = ("filled", "line")
 _OTHERS = "#888888"
@@ -207,15 +207,15 @@ def _grouped(trace: Trace, ran: StructuredArray) -> _Groups:
     """Returns a row per launch if there are few, else per kernel; the briefest are one row."""
     launches = trace.sequence.launches
     colours = colours_of(launches)
-    kernel = np.arange(len(launches)) if len(launches) <= _MOST_ROWS else kernels_of(launches)
+    kernel = np.arange(len(launches)) if len(launches) <= _MAX_ROWS else kernels_of(launches)
     count = np.bincount(kernel)
     kernels = np.flatnonzero(count)
-    max_kernels = _MOST_ROWS - (len(kernels) > _MOST_ROWS)
+    max_kernels = _MAX_ROWS - (len(kernels) > _MAX_ROWS)
     time = np.bincount(kernel, time_of(ran, len(launches)), len(launches))
     # The kernels that took most time; those that came first are at the top.
     chosen = np.sort(kernels[np.argsort(-time[kernels], kind="stable")[:max_kernels]])
     chosen_launches = chosen.tolist()
-    if len(launches) <= _MOST_ROWS:
+    if len(launches) <= _MAX_ROWS:
         labels = [f"{k}: {label(launches[k], _LETTERS)}" for k in chosen_launches]
     else:
         labels = names_of(launches, chosen_launches, count, _LETTERS)

@@ -38,12 +38,12 @@ from tbsched.views.pictures.jobs import MARKS, Jobs
 from tbsched.views.pictures.kernels import colour_table, key_of_kernels, time_of
 
 _ROWS_OF: dict[str, Callable[..., Spans]] = {"sm": spans_by_sm, "stream": spans_by_stream}
-_MOST_SPANS, _MOST_ROWS = 12_000, 1024
+_MAX_SPANS, _MAX_ROWS = 12_000, 1024
 _COLUMNS = 500  # of bins; of few blocks there are twice as many
 _FEW = 200_000
-_MOST_LABELS, _LANES_PER_INCH = 400, 60
+_MAX_LABELS, _LANES_PER_INCH = 400, 60
 _SM_INCHES, _STREAM_INCHES = 0.055, 0.32  # of a row
-_LEAST_INCHES = 0.01  # of a rectangle: a pixel of most screens
+_MIN_INCHES = 0.01  # of a rectangle: a pixel of most screens
 _CUT_FROM = 4  # pixels; a line between narrower rectangles would cover them
 _LETTER = 0.6  # width of a letter, of the size of the print
 
@@ -178,12 +178,12 @@ def _rows_tall(spans: Spans) -> float:
 def _laid_out(trace: Trace, by: str, ran: StructuredArray, ax: Axes | None) -> tuple[Spans, Axes]:
     """Returns the spans to draw and the axes; in bins where lanes would be too thin."""
     columns = _COLUMNS if len(ran) > _FEW else 2 * _COLUMNS
-    spans = _ROWS_OF[by](trace, _MOST_SPANS, _MOST_ROWS, ran=ran, columns=columns)
+    spans = _ROWS_OF[by](trace, _MAX_SPANS, _MAX_ROWS, ran=ran, columns=columns)
     lanes, rows = int(spans.lanes.sum()), len(spans.titles)
     tall = (_SM_INCHES if by == "sm" else _STREAM_INCHES) * _rows_tall(spans)
     ax = axes_for("gantt", ax, 12, 1.6 + min(max(tall, 1), 7))
     if lanes > rows and lanes > _LANES_PER_INCH * inches_of(ax)[1]:
-        spans = _ROWS_OF[by](trace, 0, _MOST_ROWS, ran=ran, columns=columns)
+        spans = _ROWS_OF[by](trace, 0, _MAX_ROWS, ran=ran, columns=columns)
     return spans, ax
 
 
@@ -196,7 +196,7 @@ def _rectangles(
     across, inches_high = inches_of(ax, laid_out=True)
     figure = ax.get_figure(root=True)
     assert figure is not None
-    pixel_ns = spans.length_ns / across * max(_LEAST_INCHES, 1 / figure.dpi)
+    pixel_ns = spans.length_ns / across * max(_MIN_INCHES, 1 / figure.dpi)
     until_ns = spans.drawn_until_ns(pixel_ns)
     left, right = ((time - spans.zero_ns) / scale for time in (spans.begin_ns, until_ns))
     sides = (left, right, top, top + height)
@@ -230,7 +230,7 @@ def _names(
     letters = (width / (_LETTER * size) - 1).astype(int)
     fits = np.flatnonzero((size >= 5) & (letters >= 3))
     launches, names = sequence.launches, span_names(sequence)
-    for k in fits[np.argsort(-width[fits], kind="stable")][:_MOST_LABELS].tolist():
+    for k in fits[np.argsort(-width[fits], kind="stable")][:_MAX_LABELS].tolist():
         launch = int(spans.launch[k])
         is_named = launch >= len(launches) or launches[launch].name is not None
         name = names(launch)

@@ -17,7 +17,7 @@ from tbsched.views.layout.names import kernels_of, label
 from tbsched.views.pictures.canvas import key
 
 _LETTERS = 30  # of a name
-_MOST = 100  # rows, of which even the tallest legend shows the first ones only
+_MAX_ROWS = 100  # rows, of which even the tallest legend shows the first ones only
 
 
 def colour_table(launches: tuple[Launch, ...], transfers: int = 0) -> Float64Array:
@@ -68,7 +68,7 @@ def key_of_kernels(
     weight, count = np.bincount(kernel, weights, len(launches)), np.bincount(kernel)
     order = np.argsort(-weight, kind="stable")[: np.count_nonzero(weight)]
     colours = colours_of(launches)
-    launches_shown = order[:_MOST].tolist()
+    launches_shown = order[:_MAX_ROWS].tolist()
     names = names_of(launches, launches_shown, count, _LETTERS)
     rows: list[tuple[ColorType, str]] = [
         (colours[number], name) for number, name in zip(launches_shown, names, strict=True)

@@ -18,7 +18,7 @@ from tbsched.views.words import seconds_words
 
 _MOMENTS = 10  # the style sheet has a rule for each
 _SIZE = 20  # pixels of an SM
-_MOST_SMS, _MOST_EVENTS, _MOST_BLOCKS = 400, 200, 200_000  # of larger traces a page would be slow
+_MAX_SMS, _MAX_EVENTS, _MAX_BLOCKS = 400, 200, 200_000  # of larger traces a page would be slow
 _Box = tuple[float, float, float, float]
 
 
@@ -33,7 +33,7 @@ def moments_html(
         ran: of a trace with times, the blocks that ran.
     """
     moments = _moments(trace, ran)
-    if len(moments) < 2 or trace.device.sms > _MOST_SMS:
+    if len(moments) < 2 or trace.device.sms > _MAX_SMS:
         return Markup()
     moments_drawn = [standing(trace, at, ran=ran) for at, _ in moments]
     max_blocks = max(
@@ -69,11 +69,11 @@ def _moments(trace: Trace, ran: StructuredArray | None) -> list[tuple[float, str
     """Returns what ``standing`` takes, and the moment in a word or two."""
     if ran is None:
         events = len(trace.sequence)
-        if events > _MOST_EVENTS:
+        if events > _MAX_EVENTS:
             return []
         chosen = np.unique(np.linspace(1, events, _MOMENTS).round().astype(int)).tolist()
         return [(index, f"after event {index}") for index in chosen]
-    if not 1 < len(ran) <= _MOST_BLOCKS:
+    if not 1 < len(ran) <= _MAX_BLOCKS:
         return []
     first, last = int(ran["start_ns"].min()), int(ran["end_ns"].max())
     times = np.unique(np.linspace(first, last, _MOMENTS, endpoint=False).astype(np.int64)).tolist()

@@ -11,7 +11,7 @@ from tbsched.calibration.finding import Finding, KnownValues, assumed, determine
 from tbsched.program.sequence import Launch, Sequence
 
 _PATH = "scheduler.resident_grids"
-_FIRST, _MOST = 192, 4096
+_FIRST, _MAX_LAUNCHES = 192, 4096
 _ISSUED = 1e-4  # seconds, in which a launch is surely called
 
 
@@ -23,7 +23,7 @@ def ask(lab: Lab, known: KnownValues) -> list[Finding]:
         alone = lasting(_ISSUED * launches)
         sequence = Sequence(replace(alone, stream=stream) for stream in range(launches))
         started_at_once = measured(observed(lab, sequence), at_once)
-        if started_at_once.value < launches or launches > min(room, _MOST):
+        if started_at_once.value < launches or launches > min(room, _MAX_LAUNCHES):
             break
         launches = min(4 * launches, room + 1)
     lab.quantities.append(started_at_once)

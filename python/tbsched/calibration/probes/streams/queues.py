@@ -18,7 +18,7 @@ from tbsched.program.sequence import Event, RecordEvent, Sequence, WaitEvent
 from tbsched.traces.trace import Trace
 
 _PATH = "scheduler.hardware_queues"
-_FIRST, _MOST = 64, 1024
+_FIRST, _MAX_STREAMS = 64, 1024
 _ISSUED = 2e-4  # seconds that two calls surely do not exceed
 _SHORT = 1e-5
 
@@ -33,7 +33,7 @@ def ask(lab: Lab, known: KnownValues) -> list[Finding]:
             replace(launch, stream=stream) for stream in range(streams) for launch in pair
         )
         started_at_once = measured(observed(lab, sequence), _first_ones)
-        if started_at_once.value < streams or streams > min(room, _MOST):
+        if started_at_once.value < streams or streams > min(room, _MAX_STREAMS):
             break
         streams = min(4 * streams, room + 1)
     default = draft(known).hardware_queues
@@ -90,9 +90,9 @@ def _count_by_waiting_launches(lab: Lab, default: int) -> Finding:
         return behind(waiting).value > 1
 
     high = 1
-    while high < _MOST and finds_one(high):
+    while high < _MAX_STREAMS and finds_one(high):
         high *= 2
-    count = lab.largest(finds_one, high // 2, min(high, _MOST)) + 1
+    count = lab.largest(finds_one, high // 2, min(high, _MAX_STREAMS)) + 1
     last, none = behind(count - 1), behind(count)
     if last.within or none.within or (last.value, none.value) != (2, 1):
         return assumed(_PATH, max(default, count), f"some {count} launches that wait fill them")
