@@ -165,20 +165,20 @@ def _status() -> int:
 def _failure(error: BaseException) -> int:
     """Explains an error on standard error; returns its exit status."""
     if is_interruption(error):
-        return _said(INTERRUPTED, "interrupted")
+        return _report_error(INTERRUPTED, "interrupted")
     if isinstance(error, typer.Exit):
         return int(error.exit_code)
     if isinstance(error, NoGpuError):
-        return _said(NO_GPU, f"{error}\n{_WITHOUT_GPU}")
+        return _report_error(NO_GPU, f"{error}\n{_WITHOUT_GPU}")
     if isinstance(error, TbschedError):
-        return _said(NO_GPU, error)
+        return _report_error(NO_GPU, error)
     if isinstance(error, OSError):
         if isinstance(error, BrokenPipeError) and error.filename is None:
             return BAD_INPUT  # who reads the output has had enough of it
         file_and_reason = [str(part) for part in (error.filename, error.strerror) if part]
-        return _said(BAD_INPUT, visible(": ".join(file_and_reason) or str(error)))
+        return _report_error(BAD_INPUT, visible(": ".join(file_and_reason) or str(error)))
     if isinstance(error, MemoryError):
-        return _said(BAD_INPUT, "out of memory")
+        return _report_error(BAD_INPUT, "out of memory")
     show = getattr(error, "show", None)
     if show is not None:  # typer's own errors print themselves and know their status
         meant = hint(error)
@@ -189,10 +189,10 @@ def _failure(error: BaseException) -> int:
         return int(getattr(error, "exit_code", BAD_INPUT))
     if not isinstance(error, ValueError | TypeError | ImportError):
         traceback.print_exception(error)
-    return _said(BAD_INPUT, visible(str(error)))
+    return _report_error(BAD_INPUT, visible(str(error)))
 
 
-def _said(status: int, why: object) -> int:
+def _report_error(status: int, why: object) -> int:
     with contextlib.suppress(OSError):  # nobody hears it
         note(f"tbsched: {why}")
     return status

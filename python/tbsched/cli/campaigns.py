@@ -83,7 +83,7 @@ def fuzz(
     tbsched fuzz --gpus all --seconds 3600 --sequences 1000000000 --evidence found.jsonl
     """
     _import_campaigns()
-    with _told_so_far(as_json), executor_of(oracle, gpus, workers) as executor:
+    with _printing_notes(as_json), executor_of(oracle, gpus, workers) as executor:
         report = campaign(
             oracle=_oracle(oracle),
             predictor=device,
@@ -129,7 +129,7 @@ def record(
     before = storage.check_writable(output) and output.stat().st_size > 0
     place = visible(str(output))
     note(f"{place}: traces are appended to {'what is there' if before else 'a new file'}")
-    with _told_so_far(as_json), executor_of(oracle, gpus, workers) as executor:
+    with _printing_notes(as_json), executor_of(oracle, gpus, workers) as executor:
         report = record_traces(
             _oracle(oracle),
             output,
@@ -195,7 +195,7 @@ def first_of(oracle: str, gpus: str | None) -> Iterator[OracleLike]:
 
 
 @contextlib.contextmanager
-def _told_so_far(as_json: bool) -> Iterator[None]:
+def _printing_notes(as_json: bool) -> Iterator[None]:
     """Prints what a campaign has found before an error, such as a full disk, ends it."""
     try:
         yield

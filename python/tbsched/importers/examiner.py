@@ -71,7 +71,7 @@ def _records(log: dict[str, Any], log_index: int) -> list[Record]:
 
 def _kernel(entry: dict[str, Any], benchmark: str, log_index: int) -> list[Record]:
     """Returns the records of a kernel of a benchmark."""
-    blocks, threads = (_whole(entry, name, 1) for name in ("block_count", "thread_count"))
+    blocks, threads = (_integer(entry, name, 1) for name in ("block_count", "thread_count"))
     times = _times(entry, "block_times")
     if len(times) != 2 * blocks:
         raise ValueError(f"block_times: two times per block are needed, got {len(times)}")
@@ -84,7 +84,7 @@ def _kernel(entry: dict[str, Any], benchmark: str, log_index: int) -> list[Recor
         name=str(entry.get("kernel_name") or benchmark),
         grid=(blocks, 1, 1),
         block=(threads, 1, 1),
-        dynamic_shared_memory=_whole(entry, "shared_memory", 0),
+        dynamic_shared_memory=_integer(entry, "shared_memory", 0),
         stream=log_index,
         start_ns=min(starts),
         end_ns=max(ends),
@@ -100,7 +100,7 @@ def _kernel(entry: dict[str, Any], benchmark: str, log_index: int) -> list[Recor
     return [kernel, wait]
 
 
-def _whole(entry: dict[str, Any], name: str, low: int) -> int:
+def _integer(entry: dict[str, Any], name: str, low: int) -> int:
     value = entry.get(name)
     if type(value) is int and low <= value < 2**31:
         return value

@@ -345,7 +345,7 @@ class _KindsOfStreams:
         if first.non_blocking != event.non_blocking:
             return (
                 f"{type(event).__name__}.non_blocking: {event.non_blocking} in stream {stream}, "
-                f"of which an earlier {_what(first)} has {first.non_blocking}; all work of a "
+                f"of which an earlier {_word_of(first)} has {first.non_blocking}; all work of a "
                 "stream agrees"
             )
         if isinstance(event, Transfer):  # it takes no SM
@@ -372,7 +372,7 @@ def check_streams(launches: Iterable[tuple[str, Launch]]) -> None:
             raise ValueError(f"{name}: {wrong}")
 
 
-def _what(event: _InStream) -> str:
+def _word_of(event: _InStream) -> str:
     return transfer_key(event).replace("_", " ") if isinstance(event, Transfer) else "launch"
 
 

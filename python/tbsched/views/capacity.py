@@ -27,7 +27,7 @@ _LIMITS_SHOWN = 12
 _CHOICES_SHOWN = 50
 _NAMES_SHOWN = 4
 _NAME = 36
-_WHICH = 30  # characters that name SMs
+_MAX_SMS_CHARACTERS = 30  # characters that name SMs
 _CAUSES = {
     NO_CLUSTER: "no whole cluster fits",
     DRIVER_LIMIT: "the driver refuses a larger cooperative launch",
@@ -80,7 +80,7 @@ def limits_table(limits: tuple[Limit, ...], device: DeviceInfo) -> Table:
     """Returns a table with a row per class of SMs."""
     rows = [
         (str(len(row.sms)), str(row.beside), str(row.blocks), causes_words(row.causes, device),
-         _which(row.sms))
+         _sms_cut(row.sms))
         for row in limits[:_LIMITS_SHOWN]
     ]  # fmt: skip
     headings = ("SMs", "of others", "blocks", "what refuses one more", "which")
@@ -89,10 +89,10 @@ def limits_table(limits: tuple[Limit, ...], device: DeviceInfo) -> Table:
     return table_of(headings, rows, (3, 4), more)
 
 
-def _which(sms: tuple[int, ...]) -> str:
+def _sms_cut(sms: tuple[int, ...]) -> str:
     words = sms_words(sms)
-    first = words[:_WHICH].rpartition(", ")[0]
-    return words if len(words) <= _WHICH else f"{first}, ..."
+    first = words[:_MAX_SMS_CHARACTERS].rpartition(", ")[0]
+    return words if len(words) <= _MAX_SMS_CHARACTERS else f"{first}, ..."
 
 
 def cause_words(cause: str, device: DeviceInfo) -> str:

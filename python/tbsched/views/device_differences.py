@@ -134,10 +134,13 @@ def device_diff_columns(diff: DeviceDiff) -> dict[str, Any]:
 
 def device_diff_data(diff: DeviceDiff) -> dict[str, Any]:
     """Both devices by name, and the values that differ, or whose sources do."""
-    rows = {"values": list(map(_both, diff.values)), "sources": list(map(_both, diff.sources))}
+    rows = {
+        "values": list(map(_difference_data, diff.values)),
+        "sources": list(map(_difference_data, diff.sources)),
+    }
     return {**fields(diff, "a=a.name b=b.name compared"), **rows}
 
 
-def _both(row: Difference) -> dict[str, Any]:
+def _difference_data(row: Difference) -> dict[str, Any]:
     a, b = sourced(row.a, row.a_origin), sourced(row.b, row.b_origin)
     return {"path": row.path, "a": a, "b": b}

@@ -22,17 +22,17 @@ from tbsched.traces.placement import DeviceInfo
 
 def fields(value: object, names: str) -> dict[str, Any]:
     """Some fields of a value as what JSON can hold."""
-    return {key: plain(get(value)) for key, get in _named(names)}
+    return {key: plain(get(value)) for key, get in _getters(names)}
 
 
 def columns_of(rows: Iterable[object], names: str) -> dict[str, list[Any]]:
     """A column for each of some fields of several values."""
     listed = list(rows)
-    return {key: list(map(get, listed)) for key, get in _named(names)}
+    return {key: list(map(get, listed)) for key, get in _getters(names)}
 
 
 @functools.cache
-def _named(names: str) -> list[tuple[str, attrgetter[Any]]]:
+def _getters(names: str) -> list[tuple[str, attrgetter[Any]]]:
     """The keys, and what gets the value of each."""
     pairs = [name.partition("=") for name in names.split()]
     return [(key, attrgetter(attribute or key)) for key, _, attribute in pairs]

@@ -215,10 +215,10 @@ def lanes_html(explanation: Explanation, cause_word: Callable[[str], str]) -> Ma
 
 def roots_data(explanation: Explanation) -> list[dict[str, Any]]:
     """What kept the GPUs from working, as what JSON can hold."""
-    return [_named(explanation, root) for root in explanation.roots]
+    return [_root_data(explanation, root) for root in explanation.roots]
 
 
-def _named(explanation: Explanation, root: Root) -> dict[str, Any]:
+def _root_data(explanation: Explanation, root: Root) -> dict[str, Any]:
     name = None if root.gpu == ALL else who(explanation, root.gpu)
     return {**root._asdict(), "who": name}
 

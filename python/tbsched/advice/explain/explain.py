@@ -143,7 +143,8 @@ def _predicted(program: Program, spec: DeviceSpec, given: float | None) -> Expla
     if abs(off) > _LARGEST_ERROR:
         note = (
             "No change is proposed: the program as it is is predicted to take "
-            f"{100 * abs(off):.0f} % {'longer' if off > 0 else 'less'} than it took, so what a change saves is not known."
+            f"{100 * abs(off):.0f} % {'longer' if off > 0 else 'less'} than it took, so what a "
+            "change saves is not known."
         )
         untold = (note, *untold)
     else:

@@ -106,7 +106,7 @@ class Journal:
             return
         if isinstance(outcome, Trace):
             self.check(outcome.device)
-            self._file.append(outcome if sequence.timed else _places(outcome))
+            self._file.append(outcome if sequence.timed else _placements_only(outcome))
         elif self._devices:
             extra = (
                 marked_unstable({}, "the run did not agree with itself")
@@ -119,7 +119,7 @@ class Journal:
             self._file.append(Trace(sequence, self._devices[0], nowhere, extra=extra))
 
 
-def _places(trace: Trace) -> Trace:
+def _placements_only(trace: Trace) -> Trace:
     """Returns the trace with placements only; calibration reads nothing else of held sequences."""
     return Trace(trace.sequence, trace.device, tuple(Placement(p.smid) for p in trace))
 

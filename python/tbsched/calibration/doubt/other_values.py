@@ -29,7 +29,7 @@ def other_values(spec: DeviceSpec, path: str) -> Iterator[Any]:
     elif field.type == "layout":
         yield from _others(value, iter(_LAYOUTS))
     elif field.type == "int":
-        yield from _others(value, _numbers(spec, path, value))
+        yield from _others(value, _near_and_far(spec, path, value))
     elif field.type == "ns":
         yield from _others(value, iter((2 * value + 1000, value // 2)))
     elif path == "allocation.shared_memory_configurations":
@@ -45,7 +45,7 @@ def _others(value: Any, values: Iterator[Any]) -> Iterator[Any]:
     return (other for other in values if other != value)
 
 
-def _numbers(spec: DeviceSpec, path: str, value: int) -> Iterator[int]:
+def _near_and_far(spec: DeviceSpec, path: str, value: int) -> Iterator[int]:
     """Yields other values of a number, near it and far from it."""
     step = 1
     if path == "allocation.shared_memory_reserve":

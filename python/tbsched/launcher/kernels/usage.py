@@ -51,10 +51,12 @@ def is_of(kernel: object, package: str, *attributes: str) -> bool:
     """Whether the type of an object, or a base of it, comes from a package and has attributes."""
     modules = (f"{base.__module__}." for base in type(kernel).__mro__)
     known = any(module.startswith(f"{package}.") for module in modules)
-    return known and all(hasattr(type(kernel), name) or name in _own(kernel) for name in attributes)
+    return known and all(
+        hasattr(type(kernel), name) or name in _own_attributes(kernel) for name in attributes
+    )
 
 
-def _own(kernel: object) -> dict[str, object]:
+def _own_attributes(kernel: object) -> dict[str, object]:
     return getattr(kernel, "__dict__", {})
 
 

@@ -132,14 +132,16 @@ def cubin_of(kernel: Any) -> tuple[bytes, str]:
     cubin, name = source.code(kernel)
     names = _names(cubin)
     if not names:
-        raise ValueError(f"{_where(kernel)}: no cubin with a kernel; nvcc -cubin writes one")
+        raise ValueError(f"{_shown_name(kernel)}: no cubin with a kernel; nvcc -cubin writes one")
     if name is None and len(names) == 1:
         (name,) = names
     if name is None:
-        raise ValueError(f"{_where(kernel)}: name one of its kernels: {shown(', '.join(names))}")
+        raise ValueError(
+            f"{_shown_name(kernel)}: name one of its kernels: {shown(', '.join(names))}"
+        )
     if name not in names:
         raise ValueError(
-            f"{_where(kernel)}: no kernel {shown(name)}{did_you_mean(name, names)}; it has "
+            f"{_shown_name(kernel)}: no kernel {shown(name)}{did_you_mean(name, names)}; it has "
             f"{shown(', '.join(names))}"
         )
     return cubin, name
@@ -155,13 +157,13 @@ def naming(kernel: Any) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        where = _where(kernel)
-        if where == "kernel" or where in str(error):  # has no file, or is named
+        name = _shown_name(kernel)
+        if name == "kernel" or name in str(error):  # has no file, or is named
             raise
-        raise ValueError(f"{where}: {error}") from None
+        raise ValueError(f"{name}: {error}") from None
 
 
-def _where(kernel: Any) -> str:
+def _shown_name(kernel: Any) -> str:
     """Returns the name of a kernel in messages: the path of its file, if it has one."""
     first = kernel[0] if _is_pair(kernel) else kernel
     return storage.shown(first) if isinstance(first, str | os.PathLike) else "kernel"

@@ -39,7 +39,10 @@ def measured(device: str | os.PathLike[str] | DeviceSpec = "h200") -> Characteri
     """
     spec = find_device(device)
     shipped = {path.name.removesuffix(".json"): path for path in _FOLDER.iterdir()}
-    names = [spec.name, *(name for name in shipped if _same(spec, find_device(name)))]
+    names = [
+        spec.name,
+        *(name for name in shipped if _have_same_capability(spec, find_device(name))),
+    ]
     name = next((name for name in names if name in shipped), None)
     if name is None:
         raise ValueError(
@@ -49,7 +52,7 @@ def measured(device: str | os.PathLike[str] | DeviceSpec = "h200") -> Characteri
     return _read(name)
 
 
-def _same(spec: DeviceSpec, other: DeviceSpec) -> bool:
+def _have_same_capability(spec: DeviceSpec, other: DeviceSpec) -> bool:
     return spec.compute_capability == other.compute_capability
 
 

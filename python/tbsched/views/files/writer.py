@@ -137,7 +137,7 @@ def _packet(kind: TrackEvent.Type.ValueType, time_ns: int, track: int) -> TraceP
     return packet
 
 
-def _named(
+def _event_packet(
     kind: TrackEvent.Type.ValueType,
     time_ns: int,
     track: int,
@@ -161,10 +161,10 @@ def _named(
     return packet
 
 
-_begin = functools.partial(_named, TrackEvent.TYPE_SLICE_BEGIN)
+_begin = functools.partial(_event_packet, TrackEvent.TYPE_SLICE_BEGIN)
 
 
-instant = functools.partial(_named, TrackEvent.TYPE_INSTANT)
+instant = functools.partial(_event_packet, TrackEvent.TYPE_INSTANT)
 
 
 _end = functools.partial(_packet, TrackEvent.TYPE_SLICE_END)

@@ -173,21 +173,21 @@ def cut_apart(texts: Sequence[str], longest: int = LONGEST) -> list[str]:
     """
     cut_texts = {text: cut(text, longest) for text in texts}
     begin = longest // 2
-    for same_texts in _alike(cut_texts):
+    for same_texts in _cut_alike(cut_texts):
         # What has most in common with a text stands beside it.
         near = [_common(earlier, later) for earlier, later in itertools.pairwise(same_texts)]
         for text, *differs in zip(same_texts, [0, *near], [*near, 0], strict=True):
             since = max(begin, max(differs) - longest // 8)
             end = visible(text[since : since + begin])
             cut_texts[text] = f"{visible(text[:begin])}{_GAP}{end}"
-    for same_texts in _alike(cut_texts):
+    for same_texts in _cut_alike(cut_texts):
         for index, text in enumerate(same_texts):
             mark = f"{_GAP}{index}"
             cut_texts[text] = f"{cut_texts[text][: longest - len(mark)]}{mark}"
     return [cut_texts[text] for text in texts]
 
 
-def _alike(cut_of: Mapping[str, str]) -> list[list[str]]:
+def _cut_alike(cut_of: Mapping[str, str]) -> list[list[str]]:
     """Texts that are cut alike, together and in alphabetical order."""
     groups: dict[str, list[str]] = {}
     for text in sorted(cut_of):

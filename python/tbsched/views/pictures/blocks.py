@@ -106,7 +106,7 @@ def heat_map(
     ax.set_xlabel("SM")
     ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 4, 8, 10]))
     if height <= _NAMED_ROWS and rows.each == 1:
-        ax.set_yticks(range(height), [_named(trace, k) for k in rows.launches.tolist()])
+        ax.set_yticks(range(height), [_launch_title(trace, k) for k in rows.launches.tolist()])
     else:
         some = np.unique(np.linspace(0, height - 1, 9).astype(int))
         ax.set_yticks(some, [f"{rows.launches[row]:,}" for row in some])
@@ -121,7 +121,7 @@ def heat_map(
     return ax
 
 
-def _named(trace: Trace, launch: int) -> str:
+def _launch_title(trace: Trace, launch: int) -> str:
     """What a launch is called, and how many of its blocks were not placed before the next event."""
     waiting = trace.sequence.launches[launch].blocks - trace[launch].placed
     name = f"{launch}: {label(trace.sequence.launches[launch], _LETTERS)}"

@@ -121,7 +121,7 @@ def sm_map(
 def _device(spec: DeviceSpec, ax: Axes | None) -> Axes:
     """Draws the map of a device, stronger colours for SMs that are preferred."""
     topology = topology_of(spec)
-    grid = _grid(topology, spec.sms, _wide(ax, _WIDTH))
+    grid = _grid(topology, spec.sms, _axes_width(ax, _WIDTH))
     ax = axes_for("sm_map", ax, _WIDTH, grid.inches)
     shades = 0.25 + 0.7 * np.array(topology.rank) / spec.sms
     colours = colormaps["viridis"](shades)
@@ -135,7 +135,7 @@ def _device(spec: DeviceSpec, ax: Axes | None) -> Axes:
 def _partitions(spec: DeviceSpec, partitions: Sequence[Partition], ax: Axes | None) -> Axes:
     """Draws the map of a device with the SMs of each partition."""
     topology = topology_of(spec)
-    grid = _grid(topology, spec.sms, _wide(ax, _WIDTH - _LEGEND))
+    grid = _grid(topology, spec.sms, _axes_width(ax, _WIDTH - _LEGEND))
     ax = axes_for("sm_map", ax, _WIDTH, grid.inches)
     colours = np.tile(to_rgba_array(EMPTY), (spec.sms, 1))
     inks, rows = [ink()] * spec.sms, list[tuple[ColorType, str]]()
@@ -158,7 +158,7 @@ def _trace(trace: Trace, at: float | None, ax: Axes | None) -> Axes:
     """Draws the map of a GPU with the blocks on each SM at a moment."""
     topology = topology_of(trace.device)
     residents = standing(trace, moment("sm_map", trace, at))
-    grid = _grid(topology, trace.device.sms, _wide(ax, _WIDTH - _LEGEND))
+    grid = _grid(topology, trace.device.sms, _axes_width(ax, _WIDTH - _LEGEND))
     ax = axes_for("sm_map", ax, _WIDTH, grid.inches + 0.1)
     max_blocks = max(1, int(residents.blocks_per_sm.max(initial=0)))
     _boxes(ax, grid, EMPTY)
@@ -180,7 +180,7 @@ def _trace(trace: Trace, at: float | None, ax: Axes | None) -> Axes:
     return ax
 
 
-def _wide(ax: Axes | None, inches: float) -> float:
+def _axes_width(ax: Axes | None, inches: float) -> float:
     """The width of the axes that the user gave, if any."""
     return inches_of(ax)[0] if isinstance(ax, Axes) else inches
 

@@ -156,7 +156,7 @@ def _slots(residents: Residents, sm: int) -> _Part:
     total = residents.limits.block_slots
     shares = [(int(row["launch"]), 1) for row in residents.of(sm) for _ in range(row["blocks"])]
     used = f"{residents.used_slots[sm]} of {total}"
-    return _Part("Thread block slots", [_Bar("", _beside(shares, total), total, used)])
+    return _Part("Thread block slots", [_Bar("", _pieces_side_by_side(shares, total), total, used)])
 
 
 def _warps(residents: Residents, sm: int) -> _Part:
@@ -192,7 +192,12 @@ def _registers(residents: Residents, sm: int) -> _Part:
             shares[launch] = shares.get(launch, 0) + warps[k] * per_block[launch]
         words = f"{used[k]:,} of {total:,}"
         bars.append(
-            _Bar(_processing_block(k, count), _beside(list(shares.items()), total), 1, words)
+            _Bar(
+                _processing_block(k, count),
+                _pieces_side_by_side(list(shares.items()), total),
+                1,
+                words,
+            )
         )
     return _Part("Registers", bars)
 
@@ -240,7 +245,7 @@ def _gaps(areas: list[tuple[int, ...]], configured: int) -> str:
     )
 
 
-def _beside(shares: list[tuple[int, int]], total: int) -> list[_Piece]:
+def _pieces_side_by_side(shares: list[tuple[int, int]], total: int) -> list[_Piece]:
     """Amounts of launches beside each other."""
     pieces: list[_Piece] = []
     begin = 0
