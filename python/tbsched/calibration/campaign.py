@@ -188,7 +188,7 @@ def check_parts(journal: Journal) -> None:
 
 def _read(part: Mapping[str, Any]) -> tuple[Tally, Coverage, float, int | None]:
     """Returns what a part counted, how long it took, and the number of the first draw after it."""
-    numbers = {name: _count(part, name) for name in NUMBERS}
+    numbers: dict[str, Any] = {name: _count(part, name) for name in NUMBERS}
     unstable = [Unstable(events_from_data(data), str(reason)) for data, reason in part["unstable"]]
     ways, refused, decided = (
         {name: _count(counts, name) for name in counts}
