@@ -105,7 +105,7 @@ def test_kernels_that_fill_the_gpu_overlap_as_in_the_profile(
     monkeypatch.setattr(
         durations,
         "THOROUGH",
-        THOROUGH._replace(ways=tuple(way for way in THOROUGH.ways if not way.in_order)),
+        THOROUGH._replace(strategies=tuple(x for x in THOROUGH.strategies if not x.in_order)),
     )
     others = scored(folder, "gemm_streams", "h100").pairs_b
     assert others.both < 0.9 * others.either

@@ -148,6 +148,7 @@ def test_every_cause_has_words_for_what_would_have_let_the_launch_run() -> None:
         "relay",
         "first",
         "growing",
+        "deciding",
     }  # of causes of another name
     assert set(CAUSE_WORDS) == (set(_core.CAUSES) - {"none"}) | told_apart
     assert set(LIMITER_WORDS) == set(_core.CAUSES)

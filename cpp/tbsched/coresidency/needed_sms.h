@@ -13,7 +13,8 @@ namespace tbsched {
 // Returns how many SMs must be full before no block or cluster of a launch finds room: all that it
 // may use, or the sum over the domains of its clusters.
 int32_t sms_to_fill(const Demand& demand, const Device& device);
-// Returns how many SMs of a domain must be full before it takes no cluster; 0: it never takes one.
+// Returns at least how many SMs of a domain are full when it takes no cluster; 0: it never takes
+// one, or nothing is proved.
 // If clusters take whole TPCs, these SMs are in different TPCs.
 int32_t sms_to_fill_in(const ClusterDomain& domain, const Demand& demand, const DeviceSpec& spec);
 // Returns with how many of its own blocks a launch that is alone fills the GPU, if `per_sm` of them

@@ -279,14 +279,15 @@ class _Call:
 
 
 def _calls(sequence: Sequence, spec: DeviceSpec) -> Iterator[_Call]:
+    """Yields the calls that launch, with the launches of each that wait for no other."""
     first = 0
     for event in sequence:
         launches = range(first, first + len(event.launches))
         first = launches.stop
         if isinstance(event, GraphLaunch):
-            after = {b for _, b in event.graph._decided_edges}
-            nodes = [k for k, node in enumerate(event.graph.nodes) if isinstance(node, Launch)]
-            roots = [launches[k] for k, node in enumerate(nodes) if node not in after]
+            has_predecessor = {b for _, b in event.graph._decided_edges}
+            kernels = [k for k, node in enumerate(event.graph.nodes) if isinstance(node, Launch)]
+            roots = [launches[k] for k, node in enumerate(kernels) if node not in has_predecessor]
             yield _Call(event.host, launches, roots, spec.graph_latency_ns, True)
         elif isinstance(event, Launch):
             yield _Call(event.host, launches, [*launches], spec.launch_latency_ns, False)

@@ -312,7 +312,7 @@ def _no_integers(key: str, values: object) -> TypeError:
 
 
 def _per_launch(key: str, values: object, launches: int) -> list[Any]:
-    """Returns a list that must have an item per launch."""
+    """Returns a list that must have an item per launch, under ``key`` of the record."""
     if not isinstance(values, list):
         raise TypeError(f"{key}: a list with an item per launch is needed, got {shown(values)}")
     if len(values) != launches:

@@ -196,7 +196,7 @@ def test_a_kernel_is_padded_alone() -> None:
     assert text.info >> 24 == 40
     with pytest.raises(ValueError, match=r"registers: 20 is outside 21\.\.255"):
         padded(cubin, "walsh_shared_f32", 20)
-    with pytest.raises(ValueError, match="does not say how many registers other has"):
+    with pytest.raises(ValueError, match="does not say how many registers 'other' has"):
         padded(cubin, "other", 40)
 
 

@@ -240,7 +240,7 @@ def _recorded_since(activity: Activity, gpu: int) -> int:
 
 
 def of_same_host(activity: Activity, running: Mapping[int, Intervals], gpu: int) -> list[Intervals]:
-    """Returns when other GPUs ran that a thread of the same process may wait for."""
+    """Returns when other GPUs of the same processes ran; all others if none is known."""
     mine = _processes(activity, gpu)
     return [
         own

@@ -30,7 +30,7 @@ class Labels:
         return self.of_keys(lambda name: (cause, self._names[name]), names)
 
     def of_keys(self, pair: Callable[..., tuple[str, str]], *keys: Int64Array) -> Int64Array:
-        """Returns the numbers for arrays of keys; ``pair`` is called once per combination."""
+        """Returns labels' numbers for arrays of keys; ``pair`` is called once per combination."""
         if not len(keys[0]):
             return np.zeros(0, np.int64)
         distinct, place = np.unique(np.stack(keys), axis=1, return_inverse=True)

@@ -143,7 +143,7 @@ class Lab:
             raise Inconclusive(f"the oracle refuses timed sequences: {error}") from None
 
     def _tried(self, sequences: ListOf[Sequence]) -> list[Trace | None]:
-        """Returns an observation of each sequence; None if it was unstable or too slow."""
+        """Returns observations, from the journal or else the oracle; None: unstable or too slow."""
         if self.spent > self._seconds:
             raise Inconclusive("the time was over")
         self.sequences += len(sequences)

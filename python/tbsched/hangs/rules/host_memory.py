@@ -35,7 +35,7 @@ def samples_poll_host_memory(evidence: Evidence) -> Finding:
 
 
 def code_polls_host_memory_only(evidence: Evidence) -> Finding:
-    """Finds that a kernel's code waits for host memory alone, which no other kernel writes."""
+    """Finds that a kernel's code waits for host memory alone, which only the host writes."""
     own = _waiting(evidence, lambda own, code: _polls(own, code, all))
     if own is not None and _only_read_and_changed(own, evidence):
         name = called(own)

@@ -71,7 +71,7 @@ class Streams:
         return isinstance(last, Kernel) and kernel.start_ns < last.end_ns - _APART_NS
 
     def own_ns(self, call_ns: int, return_ns: int) -> int | None:
-        """Returns the own time of a call that waits for the device; None: it did not wait."""
+        """Returns how long a wait took after the last work ended; None: work ended later."""
         until = max(self._end_ns.values(), default=call_ns)
         if until > return_ns + _APART_NS:
             return None

@@ -70,7 +70,7 @@ _Row: TypeAlias = tuple[int, type[Kernel] | type[Transfer], tuple[str, ...], tup
 
 @functools.lru_cache(maxsize=4096)
 def what_calls(name: str) -> str | None:
-    """Returns the kind of a CUDA function, as in :class:`Call`; None: no part of a program."""
+    """Returns the kind of a CUDA function; None: it neither makes work nor waits."""
     bare = function_name(name)
     if bare.startswith(_GRAPHS):
         return "graph"

@@ -59,7 +59,7 @@ class _Merged(Drawn):
     pause: float
 
     def draw(self, blocks: int) -> Float64Array:
-        """Returns durations in s: sums over the blocks that one stands for, then single blocks."""
+        """Returns durations in s: of merged blocks the sums, then those of the last wave."""
         durations = self.launch.block_durations()
         assert durations is not None
         whole = len(durations) // self.wave * self.wave

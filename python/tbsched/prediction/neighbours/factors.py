@@ -66,8 +66,8 @@ def slowdowns(
     times = _core.contention_times(rows, spec.sms, alone, mixtures)
     found = []
     for number in range(len(known)):
-        before = _mean(alone[number], times[number], number)
-        together = _mean(mixtures[-1], times[-1], number)
+        before = _mean_time(alone[number], times[number], number)
+        together = _mean_time(mixtures[-1], times[-1], number)
         if before is None or together is None:
             raise ValueError(f"launches: no block of launch {number} finds room beside the others")
         found.append(together / before)
@@ -89,11 +89,12 @@ def mixture(launches: Mapping[int, Launch], spec: DeviceSpec) -> Mixture:
     ]
 
 
-def _mean(there: Mixture, times: list[float], launch: int) -> float | None:
-    """Returns the mean time of a launch's blocks; None if it has none there."""
-    left = iter(times)
-    rows = [(sms * count, next(left), own) for on_sm, sms in there for own, count in on_sm]
-    own = [(blocks, time) for blocks, time, number in rows if number == launch]
-    if not own:
+def _mean_time(mixture: Mixture, times: list[float], launch: int) -> float | None:
+    """Returns the mean time of a launch's blocks in a mixture; None if it has none there."""
+    unread = iter(times)  # one per launch and kind of SM
+    rows = [(sms * count, next(unread), index) for on_sm, sms in mixture for index, count in on_sm]
+    launch_rows = [(blocks, time) for blocks, time, index in rows if index == launch]
+    if not launch_rows:
         return None
-    return sum(blocks * time for blocks, time in own) / sum(blocks for blocks, _ in own)
+    all_blocks = sum(blocks for blocks, _ in launch_rows)
+    return sum(blocks * time for blocks, time in launch_rows) / all_blocks

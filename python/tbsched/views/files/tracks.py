@@ -362,7 +362,7 @@ def write_simulation(simulation: Simulation, file: BinaryIO) -> None:
 
 
 def _add(writer: TrackWriter, group: int, row: str, slice_names: str, stays: Stays) -> None:
-    """Adds a row for each place, and a slice for each stay."""
+    """Adds a track for each place, and a slice on it for each stay."""
     titles = [f"{row} {name_index}" for name_index in range(int(stays.place.max(initial=0)) + 1)]
     end_ns = np.maximum(stays.end_ns, stays.begin_ns + 1)
     track = writer.in_rows(group, titles, stays.place, stays.begin_ns, end_ns)

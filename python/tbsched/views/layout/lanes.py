@@ -207,7 +207,7 @@ def spans_of(
 
 
 def blocks_that_ran(trace: Trace) -> StructuredArray:
-    """Returns the rows of ``trace.timeline`` without blocks that never ran; what never ends is cut.
+    """Returns the rows of ``trace.timeline`` of blocks that ran; endless ones end with the trace.
 
     Raises:
         ValueError: nobody recorded when blocks ran.

@@ -57,7 +57,7 @@ def without_operators(facts: Facts, waits: list[int]) -> Iterator[Proposal]:
             f"without {counted(len(rows), 'call')} of {words}, which wait for the GPU",
             dict.fromkeys(places.tolist()),
             "if the host does not use what the GPU has computed by then",
-            gaps_without(facts, _read_together(facts, rows, maker, places)),
+            gaps_without(facts, _read_together(facts, rows, places)),
         )
 
 
@@ -112,10 +112,8 @@ def _only_returns_to_host(event: Event) -> bool:
     return waits_for_gpu(event) or (isinstance(event, Copy) and event.kind == "d2h")
 
 
-def _read_together(
-    facts: Facts, rows: Int64Array, maker: Int64Array, left_out: Int64Array
-) -> Times:
-    """Returns the times of operators, and those between them in which nothing else is called."""
+def _read_together(facts: Facts, rows: Int64Array, left_out: Int64Array) -> Times:
+    """Returns operators by thread, each extended to the next if nothing else is called between."""
     host, calls = facts.account.activity.host, facts.calls
     others = np.setdiff1d(np.flatnonzero(calls != UNKNOWN), left_out)
     found = _times(facts, rows)

@@ -52,7 +52,7 @@ class Plays:
     taken: int = 0
 
     def hung(self, found: Happening) -> Stranding | None:
-        """Returns an order in which an operation never happens; None: none is found.
+        """Returns an order of calls in which an operation never happens; None: none was found.
 
         Args:
             found: what is sure to happen in all orders.

@@ -135,7 +135,7 @@ class Room:
         )
 
     def _ahead(self, launch: int, arrived: Mask) -> Mask:
-        """Returns the launches that end, and that may be on the GPU before a launch is resident."""
+        """Returns the launches that may still arrive on the GPU before a launch, and end."""
         work = self.work
         return mask(
             number
