@@ -29,7 +29,7 @@ pybind11::array_t<Value> to_array(std::vector<Value>&& values) {
 
 // Returns one member of each row as an array. Ctrl-C ends it.
 template <typename Row, typename Value>
-pybind11::array_t<Value> column(const std::vector<Row>& rows, Value Row::*const member) {
+pybind11::array_t<Value> column(const std::vector<Row>& rows, Value Row::* const member) {
   constexpr size_t kRowsBetweenSignals = size_t{1} << 20;
   std::vector<Value> values;
   values.reserve(rows.size());

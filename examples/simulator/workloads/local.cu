@@ -1,6 +1,6 @@
-// Two kernels at once whose threads have arrays of their own, in local memory. One reaches its array
-// through a pointer that could point elsewhere: by generic addresses. Prints how many threads have
-// a wrong result.
+// Two kernels at once whose threads have arrays of their own, in local memory. One reaches its
+// array through a pointer that could point elsewhere: by generic addresses. Prints how many threads
+// have a wrong result.
 #include <cstdio>
 #include <vector>
 

@@ -200,18 +200,9 @@ const std::map<std::string, std::function<void()>> kSchedulerCases = {
 
 const std::map<std::string, std::function<void()>> kEngineCases = {
     {"held: no observer", [] { HeldEngine(model(), {}, {nullptr}); }},
-    {"held: release an unknown launch",
-     [] {
-       hold({Launch{}, Release{1}});
-     }},
-    {"held: release a negative launch",
-     [] {
-       hold({Launch{}, Release{-1}});
-     }},
-    {"held: release twice",
-     [] {
-       hold({Launch{}, Release{0}, Release{0}});
-     }},
+    {"held: release an unknown launch", [] { hold({Launch{}, Release{1}}); }},
+    {"held: release a negative launch", [] { hold({Launch{}, Release{-1}}); }},
+    {"held: release twice", [] { hold({Launch{}, Release{0}, Release{0}}); }},
     {"held: a duration", [] { hold({kTimed}); }},
     {"held: the legacy stream", [] { hold({Launch{.stream = tbsched::kLegacyStream}}); }},
     {"held: a negative stream", [] { hold({Launch{.stream = -5}}); }},
@@ -226,21 +217,12 @@ const std::map<std::string, std::function<void()>> kEngineCases = {
     {"held: write a value", [] { hold({tbsched::WriteValue{}}); }},
     {"held: wait for a value", [] { hold({tbsched::WaitValue{}}); }},
     {"timed: a copy in a negative stream", [] { time({Copy{.stream = -2}}, {}); }},
-    {"timed: a release",
-     [] {
-       time({kTimed, Release{0}}, {0});
-     }},
+    {"timed: a release", [] { time({kTimed, Release{0}}, {0}); }},
     {"timed: no duration", [] { time({Launch{}}, {0}); }},
-    {"timed: a duration too few",
-     [] {
-       time({Launch{.blocks = 3, .duration_ns = {1, 2}}}, {0});
-     }},
+    {"timed: a duration too few", [] { time({Launch{.blocks = 3, .duration_ns = {1, 2}}}, {0}); }},
     {"timed: a negative duration", [] { time({Launch{.duration_ns = {-1}}}, {0}); }},
     {"timed: no time of issue", [] { time({kTimed}, {}); }},
-    {"timed: times of issue descend",
-     [] {
-       time({kTimed, kTimed}, {5, 4});
-     }},
+    {"timed: times of issue descend", [] { time({kTimed, kTimed}, {5, 4}); }},
     {"timed: a negative time of issue", [] { time({kTimed}, {-1}); }},
     {"timed: a negative stream", [] { time({Launch{.stream = -2, .duration_ns = {1}}}, {0}); }},
     {"timed: record in a negative stream", [] { time({RecordEvent{.stream = -2}}, {}); }},
@@ -248,22 +230,14 @@ const std::map<std::string, std::function<void()>> kEngineCases = {
     {"timed: synchronize in a negative stream",
      [] { time({tbsched::Synchronize{.stream = -2}}, {}); }},
     {"timed: a gap too few",
-     [] {
-       predict_timeline(model(), {kTimed, kTimed}, {}, tbsched::CallGaps{{0}});
-     }},
+     [] { predict_timeline(model(), {kTimed, kTimed}, {}, tbsched::CallGaps{{0}}); }},
     {"timed: a negative gap",
      [] { predict_timeline(model(), {kTimed}, {}, tbsched::CallGaps{{-1}}); }},
     {"timed: a negative interval",
      [] { predict_timeline(model(), {kTimed}, {}, tbsched::CallIntervals{-1}); }},
     {"timed: no graph", [] { time({GraphLaunch{}}, {}); }},
-    {"timed: an edge to a node that is not there",
-     [] {
-       time({graph({{0, 2}})}, {0, 0});
-     }},
-    {"timed: nodes that wait for each other",
-     [] {
-       time({graph({{0, 1}, {1, 0}})}, {0, 0});
-     }},
+    {"timed: an edge to a node that is not there", [] { time({graph({{0, 2}})}, {0, 0}); }},
+    {"timed: nodes that wait for each other", [] { time({graph({{0, 1}, {1, 0}})}, {0, 0}); }},
     {"timed: more blocks than a timeline holds",
      [] { time({Launch{.blocks = 1 << 30, .duration_ns = {1}}}, {0}); }},
     {"timed: more waits than are kept",
