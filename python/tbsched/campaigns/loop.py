@@ -48,7 +48,7 @@ from tbsched.campaigns.trials import Trials
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.catalogue import unablated
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.predict import predict
+from tbsched.prediction.predict import is_predictable
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.traces.annotations import Origin
 from tbsched.traces.growing_file import TraceFile
@@ -220,22 +220,14 @@ def _space(
         options = (
             SequenceOptions.until_full() if asked.until_full else SequenceOptions.everything(spec)
         ).without(asked.without)
-        if not all(map(_places_clusters, models)):
+        pair = Sequence([Launch(2, 32, 32, cluster=2)])
+        if not all(is_predictable(pair, spec) for spec in models):
             options = replace(options, clusters=(1,))
     return options, Space.of(Draws(spec, options, asked.seed, tuple(models), asked.begin))
 
 
 def _with_policy(spec: DeviceSpec, policy: str | None) -> DeviceSpec:
     return spec if policy is None else replace(spec, policy=policy)
-
-
-def _places_clusters(spec: DeviceSpec) -> bool:
-    """Returns whether the device places clusters."""
-    try:
-        predict(Sequence([Launch(2, 32, 32, cluster=2)]), spec)
-    except ValueError:
-        return False
-    return True
 
 
 def _is_native(options: CampaignOptions, oracle: Oracle) -> bool:

@@ -16,7 +16,7 @@ from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.launcher import observe as launcher
-from tbsched.prediction.predict import policies, predict
+from tbsched.prediction.predict import is_predictable, policies, predict
 from tbsched.prediction.tables import predict_until_refused
 from tbsched.program.event_table import EventTable
 from tbsched.program.sequence import Launch, Sequence
@@ -241,7 +241,7 @@ class RecordedOracle:
             >>> oracle.predictable(tb.device("h200")) == [sequence]
             True
         """
-        usable = [trace.sequence for trace in self._traces if _predictable(trace.sequence, spec)]
+        usable = [trace.sequence for trace in self._traces if is_predictable(trace.sequence, spec)]
         if not usable:
             raise ValueError(f"RecordedOracle: {spec.name} can predict none of the sequences")
         return usable
@@ -348,12 +348,3 @@ def open_oracle(oracle: OracleLike) -> Iterator[Oracle]:
 
 def _weight(trace: Trace) -> tuple[int, int]:
     return len(trace.sequence), sum(launch.blocks for launch in trace.sequence.launches)
-
-
-def _predictable(sequence: Sequence, spec: DeviceSpec) -> bool:
-    """Returns whether a device can run a sequence."""
-    try:
-        predict(sequence, spec)
-    except ValueError:
-        return False
-    return True

@@ -20,7 +20,7 @@ from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.launcher.meet import LIMIT, GroupsAsked, Meeting, meet
 from tbsched.launcher.observe import Gpu
-from tbsched.prediction.predict import predict
+from tbsched.prediction.predict import is_predictable, predict
 from tbsched.program.checks import instance
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 from tbsched.traces.oracle import Oracle
@@ -221,7 +221,8 @@ def _chart(spec: DeviceSpec) -> _Chart:
 
 def _short_launches(spec: DeviceSpec) -> tuple[Launch, ...]:
     """Returns short launches, fewest blocks first; of clusters if any fit the device."""
-    sizes = [size for size in (2, 4, 8) if size <= spec.max_cluster and _fits(spec, size)]
+    clusters = [Launch(size, 32, 16, carveout=100, cluster=size) for size in (2, 4, 8)]
+    sizes = [one.cluster for one in clusters if is_predictable(Sequence([one]), spec)]
     if not sizes:
         return tuple(Launch(blocks, 32, 16, carveout=100) for blocks in range(1, spec.sms + 1))
     return tuple(
@@ -230,15 +231,6 @@ def _short_launches(spec: DeviceSpec) -> tuple[Launch, ...]:
         for size in sizes
         if size * count <= spec.sms
     )
-
-
-def _fits(spec: DeviceSpec, size: int) -> bool:
-    """Returns whether an idle GPU takes a cluster of so many blocks."""
-    try:
-        predict(Sequence([Launch(size, 32, 16, carveout=100, cluster=size)]), spec)
-    except ValueError:
-        return False
-    return True
 
 
 def _states_by_placement(spec: DeviceSpec, probe: Launch) -> dict[bytes, int] | None:

@@ -196,6 +196,15 @@ def predict(
     return run.predicted(seq, events, run.calls(seq, issue_times, host), neighbours)
 
 
+def is_predictable(seq: Sequence, device: DeviceSpec) -> bool:
+    """Returns whether the device can run a sequence: whether :func:`predict` takes it."""
+    try:
+        predict(seq, device)
+    except ValueError:
+        return False
+    return True
+
+
 def predict_launches(
     seq: Sequence,
     device: DeviceSpec,

@@ -15,7 +15,7 @@ from tbsched.calibration.asking.one_sm import one_sm
 from tbsched.calibration.asking.predicted import table_of
 from tbsched.campaigns.oracles import THREADS
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.predict import predict, predict_many
+from tbsched.prediction.predict import is_predictable, predict_many
 from tbsched.prediction.tables import matching_states
 from tbsched.program.sequence import Sequence
 
@@ -86,7 +86,7 @@ class Evidence:
         parts = self._parts[self._last :] + self._parts[: self._last]
         if parts and not parts[0].explained_by(spec):
             return False
-        if any(_takes(spec, sequence) for sequence in self._refused):
+        if any(is_predictable(sequence, spec) for sequence in self._refused):
             return False
         if not self._all_taken(spec) or not self._fills(spec):
             return False
@@ -161,16 +161,6 @@ class _Part:
 
 def _blocks(runs: Runs) -> int:
     return sum(launch.blocks for launch in runs[0].sequence.launches)
-
-
-def _takes(spec: DeviceSpec, sequence: Sequence) -> bool:
-    """Returns whether a device accepts a sequence."""
-    try:
-        spec.check(sequence)
-        predict(sequence, spec)
-    except ValueError:
-        return False
-    return True
 
 
 def observed(lab: Lab, spec: DeviceSpec) -> Evidence:
