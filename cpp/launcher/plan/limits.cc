@@ -16,9 +16,8 @@
 namespace tbsched::cuda {
 namespace {
 
-// Of a sequence: 512 MB of pinned records.
-constexpr int64_t kMaxBlocks = int64_t{1} << 24;
-constexpr int32_t kRegisterUnit = 8;  // per thread
+constexpr int64_t kMaxBlocks = int64_t{1} << 24;  // per sequence: 512 MB of pinned records
+constexpr int32_t kRegisterUnit = 8;              // per thread
 constexpr int32_t kMaxClusterBlocks = 16;
 constexpr int64_t kMaxDurationNs = 60'000'000'000;
 constexpr size_t kMaxTimedStreams = 1024;

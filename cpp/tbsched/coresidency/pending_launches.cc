@@ -109,7 +109,7 @@ bool PendingLaunches::can_be_on(const size_t sm, const Multiset& on_sm, const An
   for (size_t launch = 0; launch < on_sm.size(); ++launch) {
     const Level& level = levels[launch];
     if (on_sm[launch] == 0 || !level.known) continue;
-    // So many blocks of the launch fitted when the SM took its last one.
+    // How many blocks of the launch fitted when the SM took its last one.
     const int32_t fitted = on_sm[launch] + std::max(1, level.least_room(sm)) - 1;
     if (level.first && all_stay && fitted > resident.room_on_sm[sm][launch]) return false;
     if (fitted == on_sm[launch]) continue;

@@ -1,4 +1,4 @@
-"""What can be reached from something, step by step."""
+"""Nodes of a graph that can be reached from others."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 def reachable(first: Iterable[Node], following: Callable[[Node], Iterable[Node]]) -> set[Node]:
-    """Returns some nodes of a graph, what follows each of them, what follows that, and so on."""
-    found: set[Node] = set()
-    left = [*first]
-    while left:
-        node = left.pop()
-        if node not in found:
-            found.add(node)
-            left += following(node)
-    return found
+    """Returns the first nodes and all that can be reached from them by ``following``."""
+    reached: set[Node] = set()
+    pending = [*first]
+    while pending:
+        node = pending.pop()
+        if node not in reached:
+            reached.add(node)
+            pending += following(node)
+    return reached

@@ -24,7 +24,7 @@ _CALLED_NS = "called_ns"
 _GROUPS = "groups"
 _MET = "met"
 _COMPARED = "compared"
-# Of a counterexample, whose record says whether it is "shrunk".
+# Fields of where a counterexample comes from, with their types; "shrunk" is read apart.
 _ORIGIN = {"predictor": str, "policy": str, "level": str, "from": str, "seed": int}
 
 
