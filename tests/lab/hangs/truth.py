@@ -211,5 +211,76 @@ THIRD = {
     "triton_in_turn": SLOW,
 }
 
-SETS = {"second": SECOND, "third": THIRD}
-TRUTH = SECOND | THIRD
+FOURTH = {
+    # 1,024 threads of 10 registers: two blocks on every SM leave no thread
+    "late_scheduler": room("schedule", 2, 2, "threads"),
+    # 73 KiB: three blocks per SM
+    "hand_made_barrier": room("jacobi", 54, 450, "shared_memory"),
+    # 151 KiB on every SM leave 77, and 101 are asked for
+    "cluster_after_server": room("gather", 8, 8, "shared_memory"),
+    # 384 threads of 64 registers: 24,576 a block, so two per SM
+    "register_tiles": room("factorise", 132, 396, "registers"),
+    # 131 KiB, so one block on each of the 16 SMs of a green context
+    "green_partition": room("prefill", 2, 18, "shared_memory"),
+    # 4,000 of the 4,224 places for blocks are taken
+    "cupy_router": room("route", 76, 300, "blocks"),
+    # 512 threads of 24 registers at most: four blocks per SM
+    "triton_meeting": room("normalise", 32, 560, "threads"),
+    # 40,000 bytes and 1 KiB: five blocks per SM
+    "numba_from_the_end": room("suffix_sums", 40, 700, "shared_memory"),
+    "request_pairs": queue(1),
+    "ring_of_stages": queue(2),
+    "model_replicas": queue(),
+    "graph_holds_queue": queue(1),
+    "stream_waits_ahead": queue(1),
+    "torch_gradient_flag": queue(1),
+    "triton_late_keys": queue(1),
+    "numba_rate_limit": queue(),
+    "memset_without_stream": LEGACY,
+    "consumer_in_null": LEGACY,
+    "event_of_null": LEGACY,
+    "per_thread_handle": LEGACY,
+    "copy_omits_stream": LEGACY,
+    "cupy_mailbox": LEGACY,
+    "numba_default_kernel": LEGACY,
+    "triton_then_cupy": LEGACY,
+    "ptx_while_waiting": LOADING_IN_CALL,
+    "second_instance": LOADING,
+    "cooperative_first": LOADING,
+    "attribute_late": LOADING_IN_CALL,
+    "cupy_sort_first": LOADING_IN_CALL,
+    "triton_longer_rows": LOADING_IN_CALL,
+    "torch_softmax_first": LOADING,
+    "numba_reduce_first": LOADING_IN_CALL,
+    "synchronize_for_reply": host("cudaDeviceSynchronize"),
+    "free_pinned_early": host("cudaFreeHost"),
+    "read_back_first": host("cudaMemcpy"),
+    "stream_wait_value": host("cudaStreamSynchronize"),
+    "join_before_stop": host("cudaEventSynchronize"),
+    "torch_item_early": host(None),
+    "cupy_event_early": host("cudaEventSynchronize"),
+    "numba_copy_back": host(None),
+    "named_barrier_count": INSIDE,
+    "mbarrier_arrivals": INSIDE,
+    "lock_and_syncwarp": INSIDE,
+    "cluster_sync_before_write": INSIDE,
+    "lookback_no_prefix": INSIDE,
+    "cupy_early_return": INSIDE,
+    "triton_unreleased": INSIDE,
+    "numba_barrier_in_branch": INSIDE,
+    "many_long_waves": SLOW,
+    "heavy_chained_scan": SLOW,
+    "cooperative_heat": SLOW,
+    "host_functions_compress": SLOW,
+    "copies_both_ways": SLOW,
+    "graph_in_a_loop": SLOW,
+    "persistent_tree": SLOW,
+    "cupy_mandelbrot": SLOW,
+    "triton_long_orbits": SLOW,
+    "numba_gravity": SLOW,
+    "torch_slow_loader": SLOW,
+    "cupy_sieve_between": SLOW,
+}
+
+SETS = {"second": SECOND, "third": THIRD, "fourth": FOURTH}
+TRUTH = SECOND | THIRD | FOURTH
