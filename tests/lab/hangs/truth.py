@@ -263,7 +263,7 @@ FOURTH = {
     "named_barrier_count": INSIDE,
     "mbarrier_arrivals": INSIDE,
     "lock_and_syncwarp": INSIDE,
-    "cluster_sync_before_write": INSIDE,
+    "missing_volatile": INSIDE,
     "lookback_no_prefix": INSIDE,
     "cupy_early_return": INSIDE,
     "triton_unreleased": INSIDE,

@@ -22,8 +22,8 @@ merge_when((1,), (128,), (ready, runs))
 ready.fill(0)
 merging, sorting = cupy.cuda.Stream(non_blocking=True), cupy.cuda.Stream(non_blocking=True)
 with sorting:
-    del_later = [cupy.empty(1 << 16, cupy.float32) for _ in range(8)]
-    del del_later  # the pool of this stream has memory
+    spare = [cupy.empty(1 << 16, cupy.float32) for _ in range(8)]
+    del spare  # the pool of this stream has memory
     if fixed:
         cupy.sort(keys)
 cupy.cuda.Device().synchronize()

@@ -30,7 +30,11 @@ int main(int argc, char** argv) {
   auto* results = zeros<float>(kTasks * 1024);
   load(work);
   load(schedule);
-  const cudaStream_t first = stream_of_its_own(), second = stream_of_its_own();
+  int least, greatest;
+  CHECK(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  const cudaStream_t first = stream_of_its_own();
+  cudaStream_t second;  // its priority does not help
+  CHECK(cudaStreamCreateWithPriority(&second, cudaStreamNonBlocking, greatest));
   if (fixed) schedule<<<kSchedulers, 128, 0, second>>>(released, kTasks);
   work<<<264, 1024, 0, first>>>(released, taken, kTasks, results);
   usleep(50000);  // the first requests are read

@@ -26,9 +26,9 @@ int main(int argc, char** argv) {
   const cudaStream_t inputs = stream_of_its_own();
   cudaEvent_t stepped;
   CHECK(cudaEventCreateWithFlags(&stepped, cudaEventDisableTiming));
+  if (fixed) deliver<<<1, 32, 0, inputs>>>(input);
   simulate<<<8, 256, 0, work>>>(input, state);
   CHECK(cudaEventRecord(stepped, work));
-  if (fixed) deliver<<<1, 32, 0, inputs>>>(input);
   CHECK(cudaStreamWaitEvent(reports, stepped, 0));
   report<<<1, 256, 0, reports>>>(state, mean);
   if (!fixed) deliver<<<1, 32, 0, inputs>>>(input);
