@@ -1,9 +1,11 @@
 """Numba: half of a block meets at a barrier of the whole block; the other half waits for a flag."""
 
-import numba
 import numpy
 from begin import begin
-from numba import cuda
+
+numpy.row_stack = numpy.vstack  # numba-cuda asks for it, and newer versions of numpy lack it
+import numba  # noqa: E402
+from numba import cuda  # noqa: E402
 
 
 @cuda.jit

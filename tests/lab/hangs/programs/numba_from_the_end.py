@@ -1,9 +1,11 @@
 """Numba: a chain over 700 blocks in which each waits for the next, and the last start last."""
 
-import numba
 import numpy
 from begin import begin
-from numba import cuda
+
+numpy.row_stack = numpy.vstack  # numba-cuda asks for it, and newer versions of numpy lack it
+import numba  # noqa: E402
+from numba import cuda  # noqa: E402
 
 TILE = 10000
 
