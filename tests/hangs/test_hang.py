@@ -80,6 +80,14 @@ def test_room_names_blocks_and_what_binds(tmp_path: Path) -> None:
     assert any("blocks before them" in each for each in found.unseen)
 
 
+def test_room_names_all_that_binds_on_every_sm(tmp_path: Path) -> None:
+    work = issued(1, 13, "work", 264, 1024, registers=10)
+    found = of(tmp_path, work, issued(2, 14, "schedule", 2, 128, registers=10))
+    assert found.reason.endswith("no SM has room for one more (configuration and warps)")
+    found = of(tmp_path, work, issued(2, 14, "work again", 2, 1024, registers=10))
+    assert found.reason.endswith("no SM has room for one more (warps)")
+
+
 def test_changes_that_were_not_tried_are_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

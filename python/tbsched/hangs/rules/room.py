@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tbsched.counting import counted
+from tbsched.counting import counted, listed
 from tbsched.hangs.evidence import Evidence
 from tbsched.hangs.fixes import fixes_of
 from tbsched.hangs.hang import LEGACY, QUEUE, ROOM, NeverStarts
-from tbsched.hangs.replay import OWN_ORDER
+from tbsched.hangs.replay import OWN_ORDER, Stranded
 from tbsched.hangs.rules.finding import NOTHING, Finding
 
 _KIND_OF = {"hardware_queue": QUEUE, "legacy_stream": LEGACY}
@@ -23,7 +23,7 @@ def never_starts(evidence: Evidence) -> Finding:
     kind = _KIND_OF.get(first.cause, ROOM)
     rows = evidence.rows(first)
     name, missing = rows[0].name, rows[0].missing
-    why = _why(kind, first.cause, rows[0].behind)
+    why = _why(kind, listed(_causes(first)), rows[0].behind)
     fixes, not_tried = fixes_of(
         first, evidence.issued, capture.streams, spec, replay, evidence.seen.seconds
     )
@@ -48,10 +48,17 @@ def never_starts(evidence: Evidence) -> Finding:
     )
 
 
-def _why(kind: str, cause: str, behind: str | None) -> str:
+def _causes(stranded: Stranded) -> list[str]:
+    """Returns what a launch waits for: its cause, and then what else refuses it on all SMs."""
+    every = [limit.causes for limit in stranded.limits]
+    others = [each for each in (every or [()])[0] if all(each in causes for causes in every)]
+    return list(dict.fromkeys([stranded.cause, *others]))
+
+
+def _why(kind: str, causes: str, behind: str | None) -> str:
     """Returns why a launch never starts, in words."""
     if kind == ROOM:
-        return f"no SM has room for one more ({cause})"
+        return f"no SM has room for one more ({causes})"
     if kind == QUEUE:
         return f"{behind or 'other work'} is before it in its hardware queue, and waits itself"
     if behind is None:
