@@ -133,6 +133,61 @@ def test_copy_of_the_host_in_the_legacy_stream_behind_a_kernel(tmp_path: Path) -
     assert copied("cuMemcpyHtoD_v2", "acquires", 7).kind == "host"
 
 
+WRITES = [
+    ("memset", "cuMemsetD8_v2"), ("memset", "cuMemsetD32Async"), ("copy", "cuMemcpyDtoDAsync_v2"),
+    ("copy", "cuMemcpyHtoDAsync_v2"), ("copy", "cuMemcpyAsync"), ("copy", "cuMemcpy3DAsync_v2"),
+    ("write_value", "cuStreamWriteValue32_v2"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("what", "function"), WRITES)
+@pytest.mark.parametrize(("of_kernel", "of_write"), [(15, 7), (7, 15)])
+def test_write_that_was_issued_at_the_legacy_stream_behind_a_kernel(
+    tmp_path: Path, what: str, function: str, of_kernel: int, of_write: int
+) -> None:
+    write = {**of_stream(2, of_write, what, function), "bytes": 4}
+    synchronizes = inside(3, "cuCtxSynchronize")
+    found = of(tmp_path, *with_code("acquires", 1, of_kernel), write, synchronizes)
+    assert found.kind == "legacy_stream"
+    assert {fix.kind for fix in found.fixes} == {"non_blocking"}
+    assert "of call 2 waits at the legacy default stream for acquires; the code" in found.reason
+    assert "does not say to which address" in found.unseen[-1]
+    for other in (13, of_kernel):  # where only the program's own order holds it, or nothing
+        found = of(tmp_path, *with_code("acquires", 1, of_kernel), {**write, "stream": other})
+        assert found.kind == "inside_kernel"
+
+
+def test_write_behind_an_event_that_the_legacy_stream_holds_up(tmp_path: Path) -> None:
+    record, wait = ({**of_stream(k, 6 + k, "record", "cuEventRecord"), "event": 5} for k in (1, 2))
+    record, wait = {**record, "issued": 2}, {**wait, "issued": 3, "what": "wait", "stream": 13}
+    memset = of_stream(4, 13, "memset", "cuMemsetD8Async")
+    spins = with_code("acquires", 1, 15)
+    assert of(tmp_path, *spins, record, wait, memset).kind == "legacy_stream"
+    record["stream"] = 15  # so the program asks for that order
+    assert of(tmp_path, *spins, record, wait, memset).kind == "inside_kernel"
+
+
+def test_write_at_the_legacy_stream_that_others_may_make(tmp_path: Path) -> None:
+    memset = of_stream(2, 7, "memset", "cuMemsetD8_v2")
+    spins = with_code("acquires", 1, 15, arguments=[0, 0x7F0000001000])
+    for other in (
+        [issued(3, 13, "unknown")],
+        [*with_code("grid_barrier", 3, 13, arguments=[0, 0x7F0000001000])],
+        [of_stream(3, 13, "graph", "cuGraphLaunch")],
+    ):
+        assert of(tmp_path, *spins, memset, *other).kind != "legacy_stream"
+    elsewhere = with_code("grid_barrier", 3, 13, arguments=[0, 0x7F0000002000])
+    assert of(tmp_path, *spins, memset, *elsewhere).kind == "legacy_stream"
+
+
+def test_function_of_the_host_at_the_legacy_stream_behind_a_kernel(tmp_path: Path) -> None:
+    spins = with_code("polls_host", 1, 15, host=(8,))
+    function = of_stream(2, 7, "host_function", "cuLaunchHostFunc")
+    found = of(tmp_path, *spins, function)
+    assert (found.kind, found.may_be) == ("not_known", ("legacy_stream", "host"))
+    assert of(tmp_path, *spins, of_stream(2, 7, "memset", "cuMemsetD8_v2")).kind != "legacy_stream"
+
+
 def test_loop_without_a_way_out() -> None:
     assert code("endless").has_endless_loop
     assert code("endless").may_wait

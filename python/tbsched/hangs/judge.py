@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tbsched.hangs.evidence import Seen, gathered
 from tbsched.hangs.hang import HangReport
-from tbsched.hangs.rules import host, host_memory, inside, loading, progress, room, slow
+from tbsched.hangs.rules import host, host_memory, inside, legacy, loading, progress, room, slow
 from tbsched.hangs.rules.finding import Finding
 from tbsched.prediction.model import policy_of, prepared
 
@@ -23,7 +23,7 @@ RULES = (
     host_memory.code_polls_host_memory_too,
     host.stream_waits,
     host.allocation_waits,
-    host.copy_waits_at_the_legacy_stream,
+    legacy.write_waits_at_the_legacy_stream,
     host.copy_waits,
     host.gpu_is_empty,
     host_memory.code_polls_host_memory_that_it_writes,

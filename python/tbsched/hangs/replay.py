@@ -420,11 +420,22 @@ def _with_limits(
 
 
 def _is_reached(place: int, made: _Events, found: list[Stranded]) -> bool:
-    """Returns whether nothing before an operation in its stream waits for ever."""
+    """Returns whether nothing that an operation comes after, by its stream, waits for ever."""
     late = {each.operation for each in found}
     own = made.operations[place]
     return not any(
-        own.is_behind(other)
+        (
+            own.is_behind(other)
+            or (before < place and _is_at_legacy_stream(own, other, made.streams))
+        )
         and (before in late or launch is not None or other.what in ("wait_value", "host_function"))
         for before, (other, launch) in enumerate(zip(made.operations, made.launches, strict=True))
     )
+
+
+def _is_at_legacy_stream(
+    own: Operation, other: Operation, streams: dict[tuple[int, int], StreamFacts]
+) -> bool:
+    """Returns whether one is in the legacy default stream and the other where they wait for it."""
+    kinds = {streams[each.stream_key].kind for each in (own, other) if each.stream_key in streams}
+    return own.context == other.context and kinds == {"null", "default"}

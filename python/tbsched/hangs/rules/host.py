@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 from tbsched.counting import listed
 from tbsched.hangs.calls import ALLOCATES, WAITS, is_copy
 from tbsched.hangs.evidence import Evidence
-from tbsched.hangs.fixes import non_blocking_fixes
-from tbsched.hangs.hang import HOST, LEGACY, NOT_HANGING, NOT_KNOWN
+from tbsched.hangs.hang import HOST, NOT_HANGING, NOT_KNOWN
 from tbsched.hangs.rules.finding import NOTHING, Finding
 from tbsched.hangs.rules.host_memory import unless_host_goes_on
-from tbsched.hangs.unfinished import LAUNCH, Operation, called
+from tbsched.hangs.unfinished import LAUNCH
 
-_FROM_GPU = re.compile("DtoH")
 _SLOW = "Whether that function of the host is only slow."
 _OF_HOST = {
     "wait_value": "waits for a value in memory that nobody has written",
@@ -63,43 +59,6 @@ def allocation_waits(evidence: Evidence) -> Finding:
         stranded=evidence.rows(),
         proof=(f"{call.function} has not returned: it {call.words}.",),
     )
-
-
-def copy_waits_at_the_legacy_stream(evidence: Evidence) -> Finding:
-    """Finds that a copy in the legacy stream waits for a kernel that waits for the copy."""
-    spec, capture = evidence.seen.spec, evidence.capture
-    if evidence.look is not None or spec is None or capture is None:
-        return NOTHING
-    calls = {call.call for call in evidence.calls if is_copy(call.function)}
-    own = next((each for each in evidence.operations if each.call in calls), None)
-    if own is None or _FROM_GPU.search(own.function) or not _is(own, "null", evidence):
-        return NOTHING
-    holds = [each for each in evidence.by_model(LAUNCH) if _is(each, "default", evidence)]
-    if not holds or not all(_reads_only(each, evidence) for each in holds):
-        return NOTHING
-    names = listed(dict.fromkeys(map(called, holds)))
-    return Finding(
-        kind=LEGACY,
-        reason=f"the host is in {own.function}, which waits in the legacy default stream for "
-        f"{names}; the code of {names} waits for memory that it never writes, as may this copy",
-        stranded=evidence.rows(),
-        fixes=non_blocking_fixes(evidence.issued, capture.streams, spec),
-        proof=(f"{own.function} has not returned, and {names} is in a stream that holds it up.",),
-    )
-
-
-def _is(own: Operation, kind: str, evidence: Evidence) -> bool:
-    facts = evidence.capture.streams.get(own.stream_key) if evidence.capture is not None else None
-    return facts is not None and facts.kind == kind
-
-
-def _reads_only(own: Operation, evidence: Evidence) -> bool:
-    """Returns whether a kernel polls memory of the GPU to which it never writes."""
-    code = evidence.code_of(own)
-    if code is None or code.writes_anywhere:
-        return False
-    polls = [poll for poll in code.polls if not poll.is_local]
-    return bool(polls) and not any(code.written & {*poll.arguments} for poll in polls)
 
 
 def copy_waits(evidence: Evidence) -> Finding:
