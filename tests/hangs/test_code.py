@@ -497,9 +497,29 @@ def test_cooperative_launch_names_what_there_is_too_little_of(tmp_path: Path) ->
     ("change", "only_waits"),
     [({}, True), ({0x60: "ISETP.NE.AND P1, PT, R4, R6, PT"}, False),
      ({0x48: "@P2 BRA 0x60"}, False), ({0x10: "S2R R4, SR_TID.X"}, False),
-     ({0x50: "@P2 IADD3 R4, R4, 0x1, RZ"}, False)],
+     ({0x50: "@P2 IADD3 R4, R4, 0x1, RZ"}, False),
+     ({0x10: "S2R R4, SR_TID.X", 0x60: "ISETP.LT.AND P1, PT, R4, 0xa, PT"}, True),
+     ({0x10: "S2R R4, SR_TID.X", 0x60: "ISETP.GT.AND P1, PT, R4, 0xa, PT"}, False),
+     ({0x10: "LDG.E R4, desc[UR4][R2.64]", 0x60: "ISETP.LT.AND P1, PT, R4, 0xa, PT"}, False),
+     ({0x10: "LDG.E R5, desc[UR4][R2.64]", 0x18: "LOP3.LUT R4, R5, 0x3, RZ, 0xc0, !PT",
+       0x60: "ISETP.LT.AND P1, PT, R4, 0xa, PT"}, True),
+     ({0x10: "S2R R4, SR_TID.X", 0x18: "@P3 LDG.E R4, desc[UR4][R2.64]",
+       0x60: "ISETP.LT.AND P1, PT, R4, 0xa, PT"}, False),
+     ({0x50: "IADD3 R4, R4, c[0x0][0x0], RZ", 0x60: "ISETP.LT.AND P1, PT, R4, 0xa, PT"}, True),
+     ({0x50: "IADD3 R4, R4, c[0x0][0x218], RZ", 0x60: "ISETP.LT.AND P1, PT, R4, 0xa, PT"}, False),
+     ({0x60: "ISETP.NE.AND P1, PT, R4, 0x7fffff, PT"}, False),
+     ({0x50: "IADD3 R4, R4, 0x3, RZ"}, False),
+     ({0x10: "S2R R4, SR_TID.X", 0x50: "IADD3 R4, R4, -0x1, RZ",
+       0x60: "ISETP.NE.AND P1, PT, R4, RZ, PT"}, False),  # a thread begins with 0
+     ({0x10: "S2R R4, SR_TID.X", 0x14: "ISETP.NE.AND P2, PT, R4, RZ, PT", 0x18: "@!P2 BRA 0x80",
+       0x50: "IADD3 R4, R4, -0x1, RZ", 0x60: "ISETP.NE.AND P1, PT, R4, RZ, PT"}, True),
+     ({0x14: "MOV R7, RZ", 0x1c: "MOV R4, RZ", 0x74: "IADD3 R7, R7, 0x1, RZ",
+       0x78: "ISETP.LT.AND P1, PT, R7, 0x64, PT", 0x7c: "@P1 BRA 0x1c"}, True),
+     ({0x14: "MOV R7, RZ", 0x1c: "MOV R4, RZ", 0x60: "ISETP.NE.AND P1, PT, R4, 0xffff, PT",
+       0x74: "IADD3 R7, R7, 0x1, RZ", 0x78: "ISETP.LT.AND P1, PT, R7, 0x640, PT",
+       0x7c: "@P1 BRA 0x1c"}, False)],  # many turns of many turns
 )  # fmt: skip
-def test_loop_of_ten_turns_takes_long_only_by_waiting(
+def test_loop_of_few_turns_takes_long_only_by_waiting(
     change: dict[int, str], only_waits: bool
 ) -> None:
     rows = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from tbsched.hangs.control_flow import ALL, comes_back, reached_by
 from tbsched.hangs.disassembler import Instructions
 from tbsched.hangs.instruction import CLOCK, COUNTS, DESCRIPTOR, Instruction, names, split
+from tbsched.hangs.ranges import Ranges
 from tbsched.program.reachable import reachable
 
 _CONSTANT = re.compile(r"c\[0x0\]\[(0x[0-9a-f]+)\]")
@@ -28,10 +30,9 @@ _CLOCK_OR_COUNTER = re.compile(f"{CLOCK.pattern}|{_COUNTER.pattern}")
 _STEPS = re.compile(
     r"^(?:U?IADD3?|VIADD|IMAD\.IADD|U?IMAD\.MOV|U?MOV|USHF|SHF\.|U?LEA|IMAD\.SHL|U?SEL)\b"
 )
-_NUMBER = r"-?0x[0-9a-f]{1,5}\b"
 _EQUALS = re.compile(r"^U?ISETP\.(?:NE|EQ)\b")
-_COMPARES = re.compile(rf"^U?ISETP\.(?:NE|LT|LE|GT|GE)\b.*,\s*(?:{_NUMBER}|U?RZ)\s*,\s*U?PT$")
-_ADDS_ONE_NUMBER = re.compile(rf"^(?:U?IADD3|VIADD)\s+U?R\d+,\s*U?R\d+,\s*{_NUMBER}")
+_SOON = 1 << 22  # instructions of a thread: a second, if each of them waits for memory
+_SLEEP = 1 << 12  # instructions that take as long as the longest sleep, a millisecond
 _DEEPEST = 16  # steps back from an address to what it is made of
 _STORES = re.compile(r"^(?:STG?|REDG?|ATOMG?)\.")
 _LOADED = re.compile(r"^(?:LD|LDG|ATOM|ATOMG|LDL|LDS)\b")
@@ -81,7 +82,7 @@ class KernelCode:
         open_loops: how many loops are left neither by a count nor by the time nor by memory that
             others write.
         is_one_open_loop: whether it has one loop, and that one is left by its own values alone.
-        only_waits: whether each of its loops waits, never ends, or has a constant few turns: a
+        only_waits: whether each of its loops waits, never ends, or has few turns by a count: a
             thread that takes long waits then.
         triggers: whether a block lets the next kernel of its stream start before it polls.
         waits_for_previous: whether blocks of a programmatic launch wait for the one before.
@@ -191,6 +192,7 @@ class _Reading:
         self.place = {each.at: number for number, each in enumerate(self.every)}
         self.reached = self._reached()
         self.loops = tuple(self._loops())
+        self.ranges = Ranges(self.every, self.reached, self.loops, self._exits, parameters_at)
 
     def _reached(self) -> set[int]:
         """Returns numbers of instructions that can be reached from the first."""
@@ -256,7 +258,7 @@ class _Reading:
         return all(
             any(loop.start >= each.start and loop.stop <= each.stop for each in endless)
             or self._is_spin(looks.get(loop, []), loop)
-            or any(self._ends_soon(leaving, loop) for leaving in self._exits(loop))
+            or self._is_short(loop, looks)
             for loop in self.loops
         )
 
@@ -284,42 +286,23 @@ class _Reading:
         before = range(number - 1, -1, -1)
         return next((each for each in before if name in self.every[each].writes), None)
 
-    def _ends_soon(self, leaving: Instruction, loop: range) -> bool:
-        """Returns whether a branch leaves a loop after a number of turns that the code fixes.
+    def _is_short(self, loop: range, looks: dict[range, list[int]]) -> bool:
+        """Returns whether a thread is soon through a loop, by counters of the code.
 
-        A register begins with a constant, each turn adds a constant to it, and the branch compares
-        it with a constant.
+        Loops around it that wait or never end do not count: a thread is in one turn of those.
         """
-        for name in leaving.guards:
-            tests = [*self._writers(name, self.place[leaving.at], loop)]
-            if len(tests) != 1 or not _COMPARES.match(self.every[tests[0]].body):
-                continue
-            (test,) = tests
-            for counter in self.every[test].reads:
-                steps = [each for each in loop if counter in self.every[each].writes]
-                if len(steps) == 1 and _ADDS_ONE_NUMBER.match(self.every[steps[0]].body):
-                    is_own = counter in self.every[steps[0]].reads
-                    begin = self._at_entry(counter, loop)
-                    each_turn = (steps[0], test, self.place[leaving.at])
-                    if is_own and begin is not None and not begin.terms:
-                        return all(self._is_in_each_turn(number, loop) for number in each_turn)
-        return False
-
-    def _at_entry(self, name: str, loop: range) -> _Sum | None:
-        """Returns what a register is where a loop begins; None: no sum, or a loop around changes
-        it."""
-        at = self._writer_before(name, loop.start)
-        around = [each for each in self.loops if each.start < loop.start < each.stop]
-        if at is None or self.every[at].guard is not None or any(at not in own for own in around):
-            return None
-        return self._result(at, _DEEPEST)
-
-    def _is_in_each_turn(self, number: int, loop: range) -> bool:
-        """Returns whether no branch of a loop leads past an instruction that is always executed."""
-        own = self.every[number]
-        jumps = [(at, self.place.get(self.every[at].target or 0, -1)) for at in loop]
-        is_passed = any(at < number < to for at, to in jumps if to in loop)
-        return not is_passed and (own.guard is None or own.target is not None)
+        bodies = [self.every[at].body for at in loop]
+        sleeps = sum(body.startswith("NANOSLEEP") for body in bodies)
+        executed = float(len(bodies) + sleeps * _SLEEP)
+        for each in self.loops:
+            is_around = each.start <= loop.start and loop.stop <= each.stop and each != loop
+            waits = is_around and (
+                self._is_endless(each) or self._is_spin(looks.get(each, []), each)
+            )
+            if each == loop or (is_around and not waits):
+                turns = self.ranges.turns(each)
+                executed *= math.inf if turns is None else turns
+        return executed <= _SOON
 
     def _open_loops(self, looking: set[range]) -> list[range]:
         """Loops that neither a count nor the time ends, and that look at no memory of others."""

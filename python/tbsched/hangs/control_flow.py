@@ -61,8 +61,12 @@ class Reached:
 
     def writers(self, name: str, number: int) -> Iterator[int]:
         """Returns the instructions that may have written a register last before another."""
+        return self.writers_before(name, self.before[number])
+
+    def writers_before(self, name: str, last: Iterable[int]) -> Iterator[int]:
+        """Returns those that may have written a register when one of some has been executed."""
         ways = reachable(
-            self.before[number],
+            last,
             lambda at: () if self._surely_writes(at, name) else self.before[at],
         )
         return (at for at in ways if name in self.every[at].writes)

@@ -19,6 +19,7 @@ from tbsched.hangs.hang import (
     RANKS,
     ROOM,
 )
+from tbsched.hangs.ranges import MOST_BLOCKS
 from tbsched.hangs.rules.finding import Finding
 from tbsched.hangs.threads import SPINS, UNKNOWN
 from tbsched.hangs.unfinished import GRAPH, LAUNCH, called
@@ -115,6 +116,7 @@ def _waits_for_ever(evidence: Evidence) -> bool:
     ends = [evidence.code_of(each) for each in evidence.operations if each.key in evidence.gone]
     return (
         bool(on_gpu)
+        and all(each.blocks <= MOST_BLOCKS for each in evidence.by_model(LAUNCH))
         and all(code is not None and code.is_whole and code.only_waits for code in on_gpu)
         and not any(code is not None and code.loops and code.writes_anywhere for code in ends)
     )

@@ -1,0 +1,328 @@
+"""Which integers the registers of a kernel can hold, and how often a loop can run at most."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable
+
+from tbsched.hangs.control_flow import Reached
+from tbsched.hangs.instruction import Instruction, split
+from tbsched.program.reachable import reachable
+
+Range = tuple[int, int]  # the least and the greatest value
+MOST_BLOCKS = 1 << 16  # of a grid, for the numbers of its blocks; more are never resident at once
+_MOST_THREADS = 1024  # of a block
+_DEEPEST = 16  # instructions from a value back to what it is made of
+_INTEGERS = range(-(1 << 31), 1 << 31)
+_SPECIAL: tuple[tuple[str, Range], ...] = (
+    (r"SR_TID\.[XYZ]", (0, _MOST_THREADS - 1)),
+    (r"SR_LANEID", (0, 31)),
+    (r"SR_CTAID\.[XYZ]", (0, MOST_BLOCKS - 1)),
+    (r"SR_CgaCtaId", (0, 15)),
+    (r"SRZ", (0, 0)),
+)
+_THREADS = re.compile(r"c\[0x0\]\[0x[048]\]")  # of a block, in each dimension,
+_LAST_WITH_THREADS = 0x210  # if the arguments begin here or before
+_TEST = re.compile(r"^U?ISETP\.(NE|LT|LE|GT|GE)\b")
+_EQUALS = re.compile(r"^U?ISETP\.EQ\b")
+_STEP = re.compile(r"^(?:U?IADD3|VIADD)\s")
+_NOT = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "NE": "EQ"}
+_AND = "0xc0"  # the table of LOP3 for its first two operands
+
+
+class Ranges:
+    """The values that registers can have, by all ways that lead to an instruction."""
+
+    def __init__(
+        self,
+        every: list[Instruction],
+        reached: set[int],
+        loops: Iterable[range],
+        exits: Callable[[range], Iterable[Instruction]],
+        parameters_at: int,
+    ) -> None:
+        """Takes the code of a kernel.
+
+        Args:
+            every: its instructions.
+            reached: numbers of those that can be reached.
+            loops: their numbers in each loop.
+            exits: returns the branches that may leave a loop.
+            parameters_at: where its arguments begin in constant bank 0.
+        """
+        self.parameters_at = parameters_at
+        self.every, self.reached = every, reached
+        self.loops, self.exits = tuple(loops), exits
+        self.place = {own.at: number for number, own in enumerate(every)}
+        self.known: dict[tuple[str, int], Range | None] = {}
+        self.known_turns: dict[range, int | None] = {}
+
+    @functools.cached_property
+    def code(self) -> Reached:
+        return Reached(self.every, self.reached)
+
+    @functools.cached_property
+    def written_by_calls(self) -> set[str]:
+        """The registers that functions write which the kernel calls."""
+        called = (self.every[at].called for at in self.reached)
+        first = [self.place[each] for each in called if each in self.place]
+        inside = reachable(first, lambda at: self.code.next.get(at, ()))
+        return {name for at in inside for name in self.every[at].writes}
+
+    def value(self, operand: str, at: int, depth: int = _DEEPEST) -> Range | None:
+        """Returns what an operand of an instruction can be; None: anything."""
+        text = operand.strip().removesuffix(".reuse")
+        if text in ("RZ", "URZ", "SRZ"):
+            return 0, 0
+        if re.fullmatch(r"-?0x[0-9a-f]+", text):
+            number = int(text, 16)
+            number -= (1 << 32) if number >= 1 << 31 else 0
+            return number, number
+        if self.parameters_at <= _LAST_WITH_THREADS and _THREADS.fullmatch(text):
+            return 1, _MOST_THREADS
+        if text.startswith("-"):
+            own = self.value(text[1:], at, depth)
+            return None if own is None else (-own[1], -own[0])
+        if not re.fullmatch(r"U?R\d+", text) or depth == 0 or at not in self.code.before:
+            return None
+        if (text, at) not in self.known:
+            self.known[text, at] = None  # what is made of itself can be anything
+            writers = self.code.writers(text, at)
+            self.known[text, at] = self._written(text, writers, depth)
+        return self.known[text, at]
+
+    def _written(self, name: str, writers: Iterable[int], depth: int) -> Range | None:
+        """Returns what a register can be after one of some instructions has written it."""
+        if depth == 0:
+            return None
+        if name in self.written_by_calls:
+            return None
+        found = [self._result(name, writer, depth - 1) for writer in writers]
+        known = [each for each in found if each is not None]
+        if not known or len(known) < len(found):
+            return None
+        return min(low for low, _ in known), max(high for _, high in known)
+
+    def _result(self, name: str, number: int, depth: int) -> Range | None:
+        """Returns what an instruction can write to a register."""
+        counted = self._counted(name, number, depth)
+        if counted is not None:
+            return counted
+        operation, _, rest = self.every[number].body.partition(" ")
+        operands = [each.strip() for each in split(rest)]
+        operands = [each for each in operands if not re.fullmatch(r"!?U?P[\dT]", each)] or [""]
+        for pattern, of_special in _SPECIAL:
+            if operation.startswith(("S2R", "S2UR", "CS2R")) and re.fullmatch(
+                pattern, operands[-1]
+            ):
+                return of_special
+        base, *kinds = operation.removeprefix("U").split(".")
+        if operands[:1] != [name]:
+            return None
+        if base == "SHF":
+            return self._shifted(kinds, operands[1:], number, depth)
+        if {"X", "WIDE", "HI"} & {*kinds}:
+            return None
+        values = [self.value(each, number, depth) for each in operands[1:]]
+        match base, values:
+            case (("MOV" | "LDC" | "R2UR"), [one]):
+                return one
+            case (("VIADD" | "IADD3"), [*terms]):
+                return _sum(*terms)
+            case "IMAD", [one, two, three]:
+                return _sum(_product(one, two), three)
+            case "LEA", [one, two, (int(shift), int(_))] if 0 <= shift < 31:
+                return _sum(_product(one, (1 << shift, 1 << shift)), two)
+            case "LOP3", [one, two, *_] if operands[-1] == _AND:
+                masks = [each[1] for each in (one, two) if each is not None and each[0] >= 0]
+                return (0, min(masks)) if masks else None
+            case (("SEL" | "VIMNMX" | "IMNMX"), [(int(), int()) as one, (int(), int()) as two]):
+                return min(one[0], two[0]), max(one[1], two[1])
+        return None
+
+    def _shifted(self, kinds: list[str], operands: list[str], at: int, depth: int) -> Range | None:
+        """Returns what a value can be that was shifted by a constant."""
+        low, by, high = (self.value(each, at, depth) for each in operands[:3])
+        if by is None or by[0] != by[1] or not 0 <= by[0] < 31:
+            return None
+        if kinds == ["L", "U32"] and operands[2] in ("RZ", "URZ"):
+            return _product(low, (1 << by[0], 1 << by[0]))
+        if kinds == ["R", "U32", "HI"] and operands[0] in ("RZ", "URZ"):
+            if high is not None and high[0] >= 0:
+                return high[0] >> by[0], high[1] >> by[0]
+            return (0, (1 << (32 - by[0])) - 1) if by[0] else None
+        return None
+
+    def _counted(self, name: str, step: int, depth: int) -> Range | None:
+        """Returns what a register can be to which each turn of a loop adds something."""
+        loop = min((each for each in self.loops if step in each), key=len, default=None)
+        if loop is None or sum(name in self.every[at].writes for at in loop) != 1:
+            return None
+        by, turns = self._step(name, step, depth), self.turns(loop, depth)
+        if by is None or turns is None:
+            return None
+        return _sum(self._at_entry(name, loop, depth), _product(by, (0, turns)))
+
+    def turns(self, loop: range, depth: int = _DEEPEST) -> int | None:
+        """Returns how often a loop runs at most; None: unknown."""
+        if loop not in self.known_turns:
+            self.known_turns[loop] = None  # what depends on itself
+            found = [self._turns_by(self.place[each.at], loop, depth) for each in self.exits(loop)]
+            most = min((each for each in found if each is not None), default=None)
+            self.known_turns[loop] = most
+        return self.known_turns[loop]
+
+    def _turns_by(self, leaving: int, loop: range, depth: int) -> int | None:
+        """Returns how often a loop runs at most, by one branch that may leave it; None: unknown.
+
+        Each turn must add to a counter, and compare it with a limit that it comes closer to.
+        """
+        own = self.every[leaving]
+        tests = [] if own.guard is None else [*self.code.writers(own.guard, leaving)]
+        if len(tests) != 1 or tests[0] not in loop:
+            return None
+        (test,) = tests
+        kind = _TEST.match(self.every[test].body)
+        operands = [each.strip() for each in split(self.every[test].body.partition(" ")[2])]
+        if kind is None or not self._is_alone(operands):
+            return None
+        counter, limit = operands[2].removesuffix(".reuse"), self.value(operands[3], test, depth)
+        steps = [at for at in loop if counter in self.every[at].writes]
+        if len(steps) != 1 or limit is None:
+            return None
+        (step,) = steps
+        by, begin = self._step(counter, step, depth), self._at_entry(counter, loop, depth)
+        if by is None or begin is None:
+            return None
+        if not all(self._is_in_each_turn(at, loop) for at in (step, test, leaving)):
+            return None
+        stays = kind[1] if self._stays_if_true(leaving, loop) else _NOT[kind[1]]
+        is_unsigned = ".U32" in self.every[test].body.partition(" ")[0]
+        if is_unsigned and min(begin[0], limit[0]) < 0:
+            return None
+        inner = [each for each in self.loops if step in each and len(each) < len(loop)]
+        if any(each.start != loop.start or stays == "NE" for each in inner):
+            return None
+        rises = by[0] > 0
+        if stays == "NE":
+            if not self._comes_to(limit, by, begin) or not self._is_passed(
+                counter, limit[0], begin, loop
+            ):
+                return None
+        elif stays not in (("LT", "LE") if rises else ("GT", "GE")):
+            return None
+        last = limit[1] + by[1] if rises else limit[0] + by[0]
+        if last not in _INTEGERS or (is_unsigned and last < 0):
+            return None
+        far = limit[1] - begin[0] if rises else begin[1] - limit[0]
+        return max(far, 0) // min(map(abs, by)) + 2
+
+    def _comes_to(self, limit: Range, by: Range, begin: Range) -> bool:
+        """Returns whether a counter has the one value of its limit after some steps."""
+        if limit[0] != limit[1] or by[0] != by[1]:
+            return False
+        far = (limit[0] - begin[0]) * by[0], (limit[0] - begin[1]) * by[0]
+        is_whole = begin[0] == begin[1] and (limit[0] - begin[0]) % by[0] == 0
+        return min(far) >= 0 and (is_whole or abs(by[0]) == 1)
+
+    def _is_alone(self, operands: list[str]) -> bool:
+        """Returns whether a test depends on one comparison alone: ``P0, PT, R1, 0x8, PT``."""
+        return len(operands) == 5 and operands[4] in ("PT", "UPT") and operands[1].endswith("PT")
+
+    def _step(self, counter: str, step: int, depth: int) -> Range | None:
+        """Returns what an instruction adds to a counter; None: it may be nothing, or is unknown."""
+        body = self.every[step].body
+        if not _STEP.match(body) or counter not in self.every[step].reads:
+            return None
+        operands = [each.strip().removesuffix(".reuse") for each in split(body.partition(" ")[2])]
+        if operands[0] != counter or operands[1:].count(counter) != 1:
+            return None
+        operands.remove(counter)
+        operands.remove(counter)
+        by = _sum(*(self.value(each, step, depth) for each in operands))
+        return None if by is None or by[0] <= 0 <= by[1] else by
+
+    def _is_in_each_turn(self, number: int, loop: range) -> bool:
+        """Returns whether no branch of a loop leads past an instruction that is always executed."""
+        own = self.every[number]
+        jumps = [(at, self.place.get(self.every[at].target or 0, -1)) for at in loop]
+        is_passed = any(at < number < to for at, to in jumps if to in loop)
+        return not is_passed and (own.guard is None or own.target is not None)
+
+    def _at_entry(self, counter: str, loop: range, depth: int) -> Range | None:
+        """Returns what a counter can be when a loop begins."""
+        ways = {at for number in loop for at in self.code.before.get(number, ()) if at not in loop}
+        writers = [*self.code.writers_before(counter, ways)]
+        if any(at in loop for at in writers):
+            return None
+        return self._written(counter, writers, depth)
+
+    def _stays_if_true(self, leaving: int, loop: range) -> bool:
+        """Returns whether a branch goes on with a loop where the comparison is true."""
+        own = self.every[leaving]
+        goes_inside = own.target is not None and self.place.get(own.target) in loop
+        is_negated = bool(re.match(r"@!|BRA\S*\s+!", own.text))
+        return goes_inside != is_negated
+
+    def _is_passed(self, counter: str, limit: int, begin: Range, loop: range) -> bool:
+        """Returns whether a loop is not begun with a counter that is at its limit already.
+
+        Then a branch leads past it that depends on what the counter begins with.
+        """
+        if not begin[0] <= limit <= begin[1]:
+            return True
+        ways = {at for at in self.code.before.get(loop.start, ()) if at not in loop}
+        origins = self._copied_from(counter, ways)
+        for at in self.reached:
+            own = self.every[at]
+            if at >= loop.start or own.guard is None or own.target is None:
+                continue
+            leads_past = own.target > self.every[loop.stop - 1].at
+            if leads_past and any(
+                self._compares(test, limit, origins) for test in self.code.writers(own.guard, at)
+            ):
+                return True
+        return False
+
+    def _compares(self, test: int, limit: int, origins: set[int]) -> bool:
+        """Returns whether an instruction compares a value of one of some others with a limit."""
+        own = self.every[test]
+        if own.body.startswith(("LOP3", "ULOP3")):  # the predicate is whether its result is not 0
+            return test in origins and limit == 0
+        operands = split(own.body.partition(" ")[2])
+        return (
+            bool(_TEST.match(own.body) or _EQUALS.match(own.body))
+            and len(operands) == 5
+            and self.value(operands[3], test) == (limit, limit)
+            and any(origins & {*self.code.writers(name, test)} for name in own.reads)
+        )
+
+    def _copied_from(self, name: str, ways: Iterable[int]) -> set[int]:
+        """Returns the instructions that a value is of, through those that only copy it."""
+        found: set[int] = set()
+        for writer in self.code.writers_before(name, ways):
+            found.add(writer)
+            if re.match(r"U?MOV|IMAD\.MOV", self.every[writer].body):
+                for each in self.every[writer].reads:
+                    found |= {*self.code.writers(each, writer)}
+        return found
+
+
+def _sum(*values: Range | None) -> Range | None:
+    low = high = 0
+    for each in values:
+        if each is None:
+            return None
+        low, high = low + each[0], high + each[1]
+    return (low, high) if low in _INTEGERS and high in _INTEGERS else None
+
+
+def _product(one: Range | None, other: Range | None) -> Range | None:
+    if (0, 0) in (one, other):
+        return 0, 0
+    if one is None or other is None:
+        return None
+    ends = [a * b for a in one for b in other]
+    found = min(ends), max(ends)
+    return found if found[0] in _INTEGERS and found[1] in _INTEGERS else None
