@@ -536,3 +536,34 @@ def test_loop_of_few_turns_takes_long_only_by_waiting(
     found = kernel_code(tuple(sorted((rows | change).items())), BEGIN)
     assert len(found.polls) == 1
     assert found.only_waits == only_waits
+
+
+@pytest.mark.parametrize(
+    ("change", "only_waits"),
+    [({}, True), ({0x60: "NOP"}, False), ({0x60: "ISETP.LT.AND P0, PT, R15, 0x1, P0"}, False),
+     ({0x60: "ISETP.GT.OR P0, PT, R15, 0x1, P0"}, False),
+     ({0x60: "ISETP.LT.OR P0, PT, R10, 0x1, P0"}, False),
+     ({0x60: "ISETP.GE.AND P0, PT, R15, 0x1, P0", 0x70: "@P0 VIADD R15, R15, 0xffffffff"}, True),
+     ({0x70: "@P0 VIADD R15, R15, 0xffffffff"}, False), ({0x70: "VIADD R15, R15, 0x1"}, False),
+     ({0x70: "@!P0 VIADD R15, R15, 0x1"}, False),
+     ({0x70: "@!P0 LDG.E R15, desc[UR6][R8.64]"}, False),
+     ({0x20: "LDG.E R15, desc[UR6][R8.64]"}, False),
+     ({0x75: "@P0 IADD3 R15, R15, 0x2, RZ"}, False)],
+)  # fmt: skip
+def test_loop_that_polls_one_place_after_the_other_up_to_a_limit(
+    change: dict[int, str], only_waits: bool
+) -> None:
+    rows = {
+        0x00: "S2R R19, SR_CTAID.X",
+        0x10: "LDC.64 R8, c[0x0][0x210]",
+        0x20: "IADD3 R15, R19, -0x1, RZ",
+        0x30: "IMAD.WIDE R10, R15, 0xc, R8",
+        0x40: "LDG.E.STRONG.SYS R10, desc[UR6][R10.64]",
+        0x50: "ISETP.NE.AND P0, PT, R10, 0x1, PT",
+        0x60: "ISETP.LT.OR P0, PT, R15, 0x1, P0",
+        0x70: "@!P0 VIADD R15, R15, 0xffffffff",
+        0x80: "ISETP.NE.AND P1, PT, R10, 0x2, PT",
+        0x90: "@P1 BRA 0x30",
+        0xA0: "EXIT",
+    }
+    assert kernel_code(tuple(sorted((rows | change).items())), BEGIN).only_waits == only_waits

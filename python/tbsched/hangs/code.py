@@ -258,7 +258,8 @@ class _Reading:
         return all(
             any(loop.start >= each.start and loop.stop <= each.stop for each in endless)
             or self._is_spin(looks.get(loop, []), loop)
-            or self._is_short(loop, looks)
+            or self._is_short(loop, looks, self.ranges.turns(loop))
+            or self._is_short(loop, looks, self._moves(looks.get(loop, []), loop))
             for loop in self.loops
         )
 
@@ -286,23 +287,48 @@ class _Reading:
         before = range(number - 1, -1, -1)
         return next((each for each in before if name in self.every[each].writes), None)
 
-    def _is_short(self, loop: range, looks: dict[range, list[int]]) -> bool:
-        """Returns whether a thread is soon through a loop, by counters of the code.
+    def _is_short(self, loop: range, looks: dict[range, list[int]], turns: int | None) -> bool:
+        """Returns whether a thread is soon through so many turns of a loop; None: unknown.
 
         Loops around it that wait or never end do not count: a thread is in one turn of those.
         """
         bodies = [self.every[at].body for at in loop]
         sleeps = sum(body.startswith("NANOSLEEP") for body in bodies)
-        executed = float(len(bodies) + sleeps * _SLEEP)
+        executed = math.inf if turns is None else float(len(bodies) + sleeps * _SLEEP) * turns
         for each in self.loops:
             is_around = each.start <= loop.start and loop.stop <= each.stop and each != loop
             waits = is_around and (
                 self._is_endless(each) or self._is_spin(looks.get(each, []), each)
             )
-            if each == loop or (is_around and not waits):
-                turns = self.ranges.turns(each)
-                executed *= math.inf if turns is None else turns
+            if is_around and not waits:
+                around = self.ranges.turns(each)
+                executed *= math.inf if around is None else around
         return executed <= _SOON
+
+    def _moves(self, numbers: list[int], loop: range) -> int | None:
+        """Returns in how many turns at most a loop that polls goes on to another address.
+
+        None: it does not poll, or it goes on as long as memory says.
+        """
+        polls = [self.place[poll.at] for poll in self._polls(numbers, loop)]
+        if not polls:
+            return None
+        written = self.ranges.code.writers
+
+        def made_of(at: int) -> list[int]:
+            """Returns the instructions of the loop from which an instruction has its values."""
+            own = self.every[at]
+            values = own.reads - own.guards
+            return [to for name in values for to in written(name, at) if to in loop]
+
+        first = [to for at in polls for name in self._of_address(at) for to in written(name, at)]
+        found = reachable((at for at in first if at in loop), made_of)
+        if any(_VARIES.match(self.every[at].body) for at in found):
+            return None
+        carried = [at for at in found if at in reachable(made_of(at), made_of)]
+        moves = [self.ranges.steps(at, loop) for at in carried]
+        known = [each for each in moves if each is not None]
+        return sum(known) if len(known) == len(moves) else None
 
     def _open_loops(self, looking: set[range]) -> list[range]:
         """Loops that neither a count nor the time ends, and that look at no memory of others."""

@@ -218,6 +218,41 @@ class Ranges:
         far = limit[1] - begin[0] if rises else begin[1] - limit[0]
         return max(far, 0) // min(map(abs, by)) + 2
 
+    def steps(self, step: int, loop: range) -> int | None:
+        """Returns how often an instruction moves a counter in all turns of a loop; None: unknown.
+
+        Its guard must let it only as long as the counter has not come to a limit.
+        """
+        own = self.every[step]
+        (counter, *others) = sorted(own.writes) or [""]
+        tests = [] if own.guard is None else [*self.code.writers(own.guard, step)]
+        if others or len(tests) != 1 or tests[0] not in range(loop.start, step):
+            return None
+        (test,) = tests
+        operation, _, rest = self.every[test].body.partition(" ")
+        kind, operands = _TEST.match(operation), [each.strip() for each in split(rest)]
+        is_negated = own.text.startswith("@!")
+        # A comparison that another condition joins: not both, or neither, of them is true.
+        holds = ".OR" if is_negated else ".AND"
+        if kind is None or len(operands) != 5 or operands[2].removesuffix(".reuse") != counter:
+            return None
+        if holds not in operation and operands[4] not in ("PT", "UPT"):
+            return None
+        if ".U32" in operation or not self._is_in_each_turn(test, loop):
+            return None
+        if sum(counter in self.every[at].writes for at in loop) != 1:
+            return None
+        by, begin = self._step(counter, step, _DEEPEST), self._at_entry(counter, loop, _DEEPEST)
+        limit = self.value(operands[3], test)
+        if by is None or begin is None or limit is None:
+            return None
+        rises = by[0] > 0
+        moves = _NOT[kind[1]] if is_negated else kind[1]
+        if moves not in (("LT", "LE") if rises else ("GT", "GE")):
+            return None
+        far = limit[1] - begin[0] if rises else begin[1] - limit[0]
+        return max(far, 0) // min(map(abs, by)) + 2
+
     def _comes_to(self, limit: Range, by: Range, begin: Range) -> bool:
         """Returns whether a counter has the one value of its limit after some steps."""
         if limit[0] != limit[1] or by[0] != by[1]:
