@@ -415,6 +415,20 @@ def test_host_that_goes_on_to_write_what_a_kernel_waits_for(tmp_path: Path) -> N
     assert (found.kind, found.may_be) == ("not_known", ("host", "not_hanging"))
 
 
+def test_memory_that_a_kernel_itself_writes_is_no_answer_of_the_host(tmp_path: Path) -> None:
+    beats, stop = 0x7F0000001000, 0x7F0000001200  # it writes to the first and polls the second
+    lines = with_code("polls_host", 1, 13, host=(0, 8), arguments=[0, beats, 8, stop])
+    wait = inside(2, "cuEventSynchronize")
+    for changed, kind in ((beats, "host"), (stop, "not_hanging")):
+        news = {"alive": 8_000_000_000, "changed": [changed]}
+        assert of(tmp_path, *lines, wait, news).kind == kind
+    with_third = {**lines[1], "arguments": [0, beats, 8, stop, 16, 0x7F0000001400]}
+    with_third["host_arguments"] = [0, 8, 16]  # it does not write there
+    news = {"alive": 8_000_000_000, "changed": [0x7F0000001400]}
+    found = of(tmp_path, lines[0], with_third, wait, news)
+    assert (found.kind, found.may_be) == ("not_known", ("host", "not_hanging"))
+
+
 def test_kernel_that_would_write_to_the_host_explains_the_wait(tmp_path: Path) -> None:
     lines = [*with_code("polls_host", 1, 13, host=(8,)), *with_code("divides", 2, 13),
              *with_code("sums", 3, 14, host=(0,))]  # fmt: skip

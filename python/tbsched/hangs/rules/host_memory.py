@@ -144,7 +144,11 @@ def _finding(own: Operation | None, evidence: Evidence) -> Finding:
             "Whether a thread of the host that calls nothing of CUDA answers it, and is slow.",
         ),
     )
-    if not _changed(own, own.host_arguments or frozenset(), evidence):
+    code = evidence.code_of(own)
+    assert code is not None
+    polled = {place for poll in code.polls for place in poll.arguments}
+    of_others = (own.host_arguments or frozenset()) - (code.written - polled)
+    if not _changed(own, of_others, evidence):
         return unless_host_goes_on(found, evidence)
     return replace(
         found,
