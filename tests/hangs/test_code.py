@@ -180,6 +180,22 @@ def test_write_at_the_legacy_stream_that_others_may_make(tmp_path: Path) -> None
     assert of(tmp_path, *spins, memset, *elsewhere).kind == "legacy_stream"
 
 
+@pytest.mark.parametrize("key", ["busy", "asleep"])
+def test_host_that_goes_on_may_issue_what_a_kernel_waits_for(tmp_path: Path, key: str) -> None:
+    memset = of_stream(2, 7, "memset", "cuMemsetD8_v2")
+    news = {"alive": 8_000_000_000, key: [4711]}
+    for lines, kind in (
+        (with_code("acquires", 1, 13), "inside_kernel"),
+        ((*with_code("acquires", 1, 15), memset), "legacy_stream"),
+    ):
+        assert of(tmp_path, *lines).kind == kind
+        found = of(tmp_path, *lines, news)
+        assert (found.kind, found.may_be) == ("not_known", (kind, "not_hanging"))
+        assert "thread 4711 of the host goes on" in found.reason
+    of_itself = with_code("grid_barrier", 1, 13)  # no work to come ends its wait
+    assert of(tmp_path, *of_itself, news).kind == "inside_kernel"
+
+
 def test_function_of_the_host_at_the_legacy_stream_behind_a_kernel(tmp_path: Path) -> None:
     spins = with_code("polls_host", 1, 15, host=(8,))
     function = of_stream(2, 7, "host_function", "cuLaunchHostFunc")

@@ -74,8 +74,9 @@ def unless_host_goes_on(found: Finding, evidence: Evidence) -> Finding:
     """Returns that it may only be slow if a thread of the host, of which CUDA knows nothing, runs.
 
     Args:
-        found: that the GPU waits for the host.
+        found: that something waits which the host may end.
     """
+    assert found.kind is not None
     capture = evidence.capture
     goes_on = capture.host_goes_on if capture is not None else {}
     threads = [thread for thread, at in goes_on.items() if capture and capture.is_late(at)]
@@ -86,7 +87,7 @@ def unless_host_goes_on(found: Finding, evidence: Evidence) -> Finding:
     return replace(
         found,
         kind=NOT_KNOWN,
-        may_be=(HOST, NOT_HANGING),
+        may_be=tuple(dict.fromkeys((*(found.may_be or (found.kind,)), NOT_HANGING))),
         reason=f"{found.reason}; {numbers} of the host {'goes' if one else 'go'} on, and may only "
         "be slow",
         unseen=(

@@ -21,6 +21,7 @@ from tbsched.hangs.hang import (
 )
 from tbsched.hangs.ranges import MOST_BLOCKS
 from tbsched.hangs.rules.finding import Finding
+from tbsched.hangs.rules.host_memory import unless_host_goes_on
 from tbsched.hangs.threads import SPINS, UNKNOWN
 from tbsched.hangs.unfinished import GRAPH, LAUNCH, called
 
@@ -83,12 +84,24 @@ def inside_kernels(evidence: Evidence) -> Finding:
             ),
         )
     reason = f"all blocks of {listed(names)} are on the GPU, and they do not end"
-    return Finding(
+    found = Finding(
         kind=INSIDE,
         reason=reason + _and_behind(evidence, names),
         stranded=rows,
         proof=tuple(_places(evidence)),
         unseen=tuple(_unseen(evidence)),
+    )
+    return unless_host_goes_on(found, evidence) if _polls_what_others_write(evidence) else found
+
+
+def _polls_what_others_write(evidence: Evidence) -> bool:
+    """Returns whether a kernel polls memory that it never writes: work to come may."""
+    codes = map(evidence.code_of, evidence.by_model(LAUNCH))
+    return any(
+        not poll.is_local and not code.writes_anywhere and not code.written & {*poll.arguments}
+        for code in codes
+        if code is not None
+        for poll in code.polls
     )
 
 

@@ -12,6 +12,7 @@ from tbsched.hangs.evidence import Evidence
 from tbsched.hangs.fixes import non_blocking_fixes
 from tbsched.hangs.hang import HOST, LEGACY, NOT_KNOWN
 from tbsched.hangs.rules.finding import NOTHING, Finding
+from tbsched.hangs.rules.host_memory import unless_host_goes_on
 from tbsched.hangs.unfinished import GRAPH, LAUNCH, Key, Operation, called
 
 _FROM_GPU = re.compile("DtoH")
@@ -38,7 +39,7 @@ def write_waits_at_the_legacy_stream(evidence: Evidence) -> Finding:
             waits = f"the host is in {own.function}, which {waits}"
         is_sure = own.what != "host_function"  # the host also writes to its memory elsewhere
         issued = evidence.issued if own in evidence.issued else (*evidence.issued, own)
-        return Finding(
+        found = Finding(
             kind=LEGACY if is_sure else NOT_KNOWN,
             may_be=() if is_sure else (LEGACY, HOST),
             reason=f"{waits}; the code of {names} waits for memory that it never writes, as may "
@@ -54,6 +55,7 @@ def write_waits_at_the_legacy_stream(evidence: Evidence) -> Finding:
                 "which address it writes.",
             ),
         )
+        return unless_host_goes_on(found, evidence)
     return NOTHING
 
 
