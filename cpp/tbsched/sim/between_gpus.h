@@ -26,6 +26,10 @@ struct BetweenGpus {
   size_t rows = 0;  // of the launches that have been added
   Detail detail = Detail::blocks;
 
+  // Returns whether GPUs may learn anything of each other before a host calls again.
+  bool may_have_news() const {
+    return records.any_awaited() || !values.empty() || meetings.any_incomplete();
+  }
   // Returns whether something has happened on a GPU that others may wait for.
   bool has_news() const {
     return !notices.empty() || values.any_written() || meetings.any_complete();

@@ -95,6 +95,8 @@ class HardwareQueues {
   }
   // Lets a host wait for a place in that queue, by the operation `wait`.
   void await_place(int32_t stream, int32_t wait);
+  // Returns whether hosts wait for places.
+  bool any_awaits_place() const { return !places_awaited_.empty(); }
 
   // Begins to back off: launches that come to empty queues are deferred.
   void back_off() { backs_off_ = true; }

@@ -29,6 +29,7 @@ class Meetings {
     const auto next = static_cast<int32_t>(groups_.size());
     const int32_t group = group_of_name_.try_emplace(name, next).first->second;
     if (group == next) groups_.emplace_back();
+    if (groups_[group].missing == 0) ++incomplete_;
     groups_[group].members.push_back(member);
     groups_[group].missing += blocks;
     return group;
@@ -36,8 +37,12 @@ class Meetings {
   // Notes that so many more blocks of a group are resident.
   void arrive(const int32_t group, const int32_t blocks) {
     groups_[group].missing -= blocks;
-    if (groups_[group].missing == 0) complete_.push_back(group);
+    if (groups_[group].missing > 0) return;
+    complete_.push_back(group);
+    --incomplete_;
   }
+  // Returns whether there is a group of which blocks have not started.
+  bool any_incomplete() const { return incomplete_ > 0; }
   // Returns whether blocks of the group have not started, so that the others wait.
   bool waits(const int32_t group) const { return groups_[group].missing > 0; }
   // Returns whether take_complete() has any launches to return.
@@ -61,6 +66,7 @@ class Meetings {
   std::unordered_map<std::string, int32_t> group_of_name_;
   std::vector<Group> groups_;
   std::vector<int32_t> complete_;  // for take_complete()
+  int32_t incomplete_ = 0;         // see any_incomplete()
 };
 
 }  // namespace tbsched

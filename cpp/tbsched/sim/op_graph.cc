@@ -67,6 +67,7 @@ void OpGraph::depend(const int32_t operation, const int32_t on, const Milestone 
   if (milestone != Milestone::over || !waiting.programmatic) ++waiting.pending;
   dependents_.push_back({operation, operations_[on].first_dependent, latency_ns, milestone});
   operations_[on].first_dependent = static_cast<int32_t>(dependents_.size()) - 1;
+  if (waiting.kind == OperationKind::host_wait) host_waits_.push_back({operation, on});
 }
 
 void OpGraph::depend_on_streams(const int32_t operation, const bool blocking_alone) {
@@ -224,6 +225,9 @@ void OpGraph::finish_all() {
 void OpGraph::finish(const int32_t index) {
   Operation& operation = operations_[index];
   operation.done_ns = clock_.now();
+  if (operation.kind == OperationKind::host_wait) {
+    std::erase_if(host_waits_, [&](const HostWait& each) { return each.wait == index; });
+  }
   stations_.on_done(index);
   const bool triggers = !operation.has_reached(Milestone::triggered);
   if (triggers) operation.triggered_ns = clock_.now();

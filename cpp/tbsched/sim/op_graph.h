@@ -118,6 +118,14 @@ class OpGraph {
   void change_at(int64_t time_ns, int32_t operation, Change change, int64_t order = 0);
   // Notes that such an event happens. Call it for each of them.
   void note_event(const TimedEvent& event);
+  // A wait of a host, and an operation that it depends on.
+  struct HostWait {
+    int32_t wait;
+    int32_t on;
+  };
+  // Returns the waits of hosts that are not over, once for each operation that they depend on.
+  // Those of one wait follow each other.
+  std::span<const HostWait> host_waits() const { return host_waits_; }
   // Returns how many pending events may enable other operations.
   int32_t enabling() const { return enabling_; }
 
@@ -168,6 +176,7 @@ class OpGraph {
   std::vector<Dependent> dependents_;
   std::unordered_map<int32_t, int32_t> index_of_stream_;
   std::vector<Stream> streams_;
+  std::vector<HostWait> host_waits_;
   std::vector<int32_t> open_;  // streams
   int32_t last_legacy_ = -1;
   int32_t last_load_ = -1;

@@ -34,6 +34,8 @@ class Records {
   void await(const OperationOfGpu record, const OperationOfGpu waiting) {
     awaited_.emplace(record, waiting);
   }
+  // Returns whether operations of other GPUs wait for open records.
+  bool any_awaited() const { return !awaited_.empty(); }
   // Closes a record that is done, and returns the operations that waited for it.
   std::vector<OperationOfGpu> close(const OperationOfGpu record) {
     open_.erase(record);

@@ -131,7 +131,44 @@ void SimulatedGpu::place() {
 }
 
 int64_t SimulatedGpu::quiet_until_ns(const int64_t next_ns) const {
-  if (next_ns == kNever || work_.has_news() || blocks_.any_programmatic()) return next_ns;
+  if (next_ns == kNever) return kNever;
+  const bool is_watched = between_.may_have_news() || work_.queues().any_awaits_place();
+  return is_watched ? steady_until_ns(next_ns) : hosts_wait_until_ns(next_ns);
+}
+
+int64_t SimulatedGpu::hosts_wait_until_ns(const int64_t next_ns) const {
+  const OpGraph& operations = work_.operations();
+  const auto& waits = operations.host_waits();
+  int64_t until_ns = kNever;
+  for (auto each = waits.begin(); each != waits.end() && until_ns > next_ns;) {
+    const int32_t wait = each->wait;
+    int64_t ends_ns = next_ns;
+    for (; each != waits.end() && each->wait == wait; ++each) {
+      ends_ns = std::max(ends_ns, least_end_ns(each->on, next_ns));
+    }
+    until_ns = std::min(until_ns, ends_ns);
+  }
+  return until_ns;
+}
+
+int64_t SimulatedGpu::least_end_ns(int32_t operation, const int64_t from_ns) const {
+  // Each operation of a stream is over after the one before it, but the completion event of a
+  // launch happens when that starts.
+  const OpGraph& operations = work_.operations();
+  while (operation >= 0 && !operations[operation].done()) {
+    const Operation& awaited = operations[operation];
+    if (awaited.is_launch() && awaited.launch >= 0) {
+      return blocks_.busy_until_ns(awaited.launch, from_ns);
+    }
+    const int32_t before = awaited.last_launch;
+    if (before >= 0 && operations[before].record == operation) return from_ns;
+    operation = before;
+  }
+  return from_ns;
+}
+
+int64_t SimulatedGpu::steady_until_ns(const int64_t next_ns) const {
+  if (work_.has_news() || blocks_.any_programmatic()) return next_ns;
   int64_t until_ns = events_.next_ns(Phase::change);
   until_ns = std::min(until_ns, clock_.to_own(events_.next_gpu_ns()));
   for (const int32_t launch : running_) {

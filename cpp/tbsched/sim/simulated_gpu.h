@@ -65,9 +65,8 @@ class SimulatedGpu : private Observer {
   void admit();
   // Places blocks of the launches that wait for room.
   void place();
-  // Returns a time before which hosts and other GPUs cannot learn anything of this GPU, and it
-  // admits no launch: blocks leave, others take their place, and no launch ends. `next_ns`: no
-  // event of this GPU happens before.
+  // Returns a time before which hosts and other GPUs cannot learn anything of this GPU if no host
+  // calls. `next_ns`: no event of this GPU happens before.
   int64_t quiet_until_ns(int64_t next_ns) const;
   // Returns how many waits are logged.
   size_t waits() const { return waits_.size(); }
@@ -125,6 +124,14 @@ class SimulatedGpu : private Observer {
   // Returns a number of this GPU's own that stands for what another GPU did: global_name() of it is
   // `name`.
   int32_t add_foreign_name(int32_t name);
+  // Returns a time before which no launch of this GPU ends and none is admitted: blocks leave, and
+  // others take their place.
+  int64_t steady_until_ns(int64_t next_ns) const;
+  // Returns a time before which no host learns that what it waits for is over.
+  int64_t hosts_wait_until_ns(int64_t next_ns) const;
+  // Returns a time before which an operation that is not done does not end. No block is placed
+  // before `from_ns`.
+  int64_t least_end_ns(int32_t operation, int64_t from_ns) const;
   // Returns what a number in Wait::behind is in the whole program.
   int32_t global_name(int32_t name) const;
   // Removes hidden launches from a timeline, as users do not see them, and sets the times of the

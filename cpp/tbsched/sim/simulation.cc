@@ -215,11 +215,12 @@ void Simulation::run_ahead(const int64_t limit_ns) {
       Interruptible::poll();
       clock_.advance_to(next_ns_[gpu]);
       gpus_[gpu]->leave();
+      if (gpus_[gpu]->work().has_news()) gpus_[gpu]->admit();
       gpus_[gpu]->place();
+      check_waits();
     }
     clock_.advance_to(now);
   }
-  check_waits();
 }
 
 bool Simulation::step(const Sequence& sequence) {
@@ -360,6 +361,7 @@ void Simulation::wake_hosts(const Sequence& sequence) {
 
 void Simulation::issue(const Sequence& sequence) {
   while (std::optional<Hosts::Call> call = hosts_.take()) {
+    std::ranges::fill(quiet_ns_, 0);  // a call for one GPU may wait for another one
     const Event& event = sequence[call->event];
     if (hosts_.is_blocked(*call, event)) {
       hosts_.block_call(*call);

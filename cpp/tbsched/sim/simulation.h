@@ -9,8 +9,9 @@
 //   4. GPUs learn what others did for which they wait.
 // Blocks that take no time leave at the same instant, and the instant is simulated again.
 //
-// Several GPUs take turns. While no host calls, and no launch of any GPU can end, one GPU after the
-// other simulates its own instants: its state then stays in the processor's cache.
+// Several GPUs take turns. While no host calls, and no host and no other GPU can learn anything of
+// a GPU, one GPU after the other simulates its own instants: its state then stays in the
+// processor's cache.
 //
 // A program hangs if nothing more happens and blocks wait for others that they meet, or streams for
 // values: that is a result.
