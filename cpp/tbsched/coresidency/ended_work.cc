@@ -320,8 +320,17 @@ class FilledSms {
 
 // Units that are alike: SMs, or TPCs if one full SM of each is enough.
 struct AlikeUnits {
-  int32_t count = 0;
+  std::vector<bool> takes;   // by staying launch: whether blocks of it may be there
   std::set<Multiset> on_sm;  // what one of their SMs has of the launches whose SMs are known
+  int32_t count = 0;
+
+  // Returns whether all of these blocks, by launch, may be there.
+  bool may_have(const Multiset& blocks) const {
+    for (size_t k = 0; k < takes.size(); ++k) {
+      if (blocks[k] > 0 && !takes[k]) return false;
+    }
+    return true;
+  }
 };
 
 // The units of a domain, of which `needed` must be full before it takes nothing more.
@@ -330,21 +339,29 @@ struct UnitsOfDomain {
   std::vector<AlikeUnits> units;
 };
 
-// Returns the domains in which the last staying launch can be; for single blocks the whole GPU is
-// one. `on_sm`: by SM, the known blocks.
-std::vector<UnitsOfDomain> units_of(const Device& device, const Demand& asking,
-                                    const std::vector<Multiset>& on_sm) {
+// Returns the domains in which the last of `staying` launches can be; for single blocks the whole
+// GPU is one. `on_sm`: by SM, the known blocks.
+std::vector<UnitsOfDomain> units_of(const Device& device, const Demands& demands,
+                                    const size_t staying, const std::vector<Multiset>& on_sm) {
+  using Kind = std::pair<std::vector<bool>, std::set<Multiset>>;  // AlikeUnits without their count
+  const Demand& asking = demands[staying - 1];
   std::vector<UnitsOfDomain> domains;
-  std::map<std::set<Multiset>, int32_t> counts;  // of alike units of the domain
+  std::map<Kind, int32_t> counts;  // of alike units of the domain
   const auto add_domain = [&](const int32_t needed) {
     UnitsOfDomain& domain = domains.emplace_back(UnitsOfDomain{.needed = needed, .units = {}});
-    for (const auto& [contents, count] : std::exchange(counts, {})) {
-      domain.units.push_back({count, contents});
+    for (const auto& [kind, count] : std::exchange(counts, {})) {
+      domain.units.push_back({kind.first, kind.second, count});
     }
+  };
+  // All SMs of a TPC take the same launches.
+  const auto takes = [&](const int32_t sm) {
+    std::vector<bool> by_launch;
+    for (size_t k = 0; k < staying; ++k) by_launch.push_back(demands.may_be_on(k, sm));
+    return by_launch;
   };
   if (asking.cluster == 1) {
     for (int32_t sm = 0; sm < device.spec.sms; ++sm) {
-      if (asking.may_use(sm)) ++counts[{on_sm[sm]}];
+      if (asking.may_use(sm)) ++counts[{takes(sm), {on_sm[sm]}}];
     }
     add_domain(usable_sms(asking, device.spec.sms));
     return domains;
@@ -356,9 +373,9 @@ std::vector<UnitsOfDomain> units_of(const Device& device, const Demand& asking,
       std::set<Multiset> whole;
       for (const int32_t sm : tpc) {
         whole.insert(on_sm[sm]);
-        if (!takes_whole_tpcs(asking, device.spec)) ++counts[{on_sm[sm]}];
+        if (!takes_whole_tpcs(asking, device.spec)) ++counts[{takes(sm), {on_sm[sm]}}];
       }
-      if (takes_whole_tpcs(asking, device.spec)) ++counts[std::move(whole)];
+      if (takes_whole_tpcs(asking, device.spec)) ++counts[{takes(tpc.front()), std::move(whole)}];
     }
     add_domain(needed);
   }
@@ -409,13 +426,14 @@ bool packs_too_few(const Model& model, const EndedWork& work, const Demands& dem
   // More rows: of each domain how many units must be full, and how many there are that are alike.
   std::vector<Multiset> columns;
   int32_t needed = 0;
-  for (const UnitsOfDomain& domain : units_of(device, asking, on_sm)) {
+  for (const UnitsOfDomain& domain : units_of(device, demands, work.staying, on_sm)) {
     const size_t row = stock.size();
     stock.push_back(domain.needed);
     needed += domain.needed;
     for (const AlikeUnits& alike : domain.units) {
       for (const Multiset& on_one : alike.on_sm) {
         for (const Multiset& set : sets[on_one]) {
+          if (!alike.may_have(set)) continue;
           Multiset& column = columns.emplace_back(set.begin() + known, set.end());
           column.resize(stock.size() + 1);
           column[row] = 1;

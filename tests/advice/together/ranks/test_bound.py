@@ -43,6 +43,18 @@ def test_clusters_that_need_whole_sms_find_room_until_no_gpc_has_enough(
     assert not finds_room([replace(large, blocks=most + cluster)], [other], spec, spec.policy)
 
 
+def test_clusters_leave_tpcs_free_that_are_too_small_for_them() -> None:
+    # Four TPCs belong to no GPC. They take clusters of 2 and single blocks, and none of 4.
+    spec = tb.device("h200")
+    staying = tb.Launch(236, 64, 32, cluster=4)
+    other = tb.Launch(254, 1024, 16, 100 << 10, cluster=2)
+    for cluster in (1, 2):
+        last = replace(other, blocks=cluster, cluster=cluster)
+        assert finds_room([staying, last], [other], spec, spec.policy)
+        smaller = replace(staying, cluster=2)
+        assert not finds_room([smaller, last], [other], spec, spec.policy)
+
+
 def test_launch_finds_room_beside_one_that_is_spread_evenly() -> None:
     # Alone, the first launch has 3 or 4 blocks on each SM, which leave room for one of the second.
     spec = tb.device("h200")
