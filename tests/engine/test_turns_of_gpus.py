@@ -67,7 +67,7 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
     st.builds(Memset, st.just(64), TIMES, stream=STREAMS),
 )
 PLACED = st.builds(
-    lambda event, gpu, host: replace(event, gpu=gpu, host=host),  # type: ignore[type-var]
+    lambda event, gpu, host: replace(event, gpu=gpu, host=host),
     EVENTS, st.integers(0, GPUS - 1), st.integers(0, GPUS - 1),
 )  # fmt: skip
 
@@ -78,9 +78,10 @@ def seen(trace: tb.Trace, launches: int) -> object:
         (p.smid.tolist(), p.start_ns.tolist(), p.end_ns.tolist())  # type: ignore[union-attr]
         for p in [trace[k] for k in range(launches)]
     ]
-    hang = trace.hang
+    hang, waits = trace.hang, trace.waits
+    assert waits is not None  # a timed sequence has times
     return (
-        each, [repr(wait) for wait in trace.waits], repr(trace.transfer_ns),
+        each, [repr(wait) for wait in waits], repr(trace.transfer_ns),
         None if hang is None else hang.text,
     )  # fmt: skip
 
