@@ -46,9 +46,12 @@ VERSIONS = {
     "accel-sim/gpgpu-sim_distribution at 3844f755": (
         "3b39820730855c4a23a11e3f6a8bde42dd4c74e7e7d8ae321dba415dfc6b9dae"
     ),
+    "gpgpu-sim/gpgpu-sim_distribution at a4ce3fea": (
+        "b071d5a46c726d63d70e97c38eda2f8cdde07ff480065785fac89a98fde73d2a"
+    ),
 }
-# What only the version of that name has in SIM_H. It was not tried.
-NOT_TRIED = {"inter_chiplet_queue_size": "the GPGPU-Sim of Accel-Sim 2 (01f6fc4d)"}
+# What only the versions of that name have in SIM_H. None of them was tried.
+NOT_TRIED = {"inter_chiplet_queue_size": "a GPGPU-Sim of Accel-Sim 2 (such as 01f6fc4d)"}
 
 
 def at_begin(function: str, code: str) -> Change:

@@ -217,7 +217,7 @@ def test_version_that_was_not_tried_is_refused_by_its_name(
     header.write_text(header.read_text("utf-8") + "unsigned inter_chiplet_queue_size;\n", "utf-8")
     before = texts(checkout)
     assert script.main([str(checkout), str(adapter)]) == 2
-    assert "the GPGPU-Sim of Accel-Sim 2 (01f6fc4d), not tried" in capsys.readouterr().err
+    assert "a GPGPU-Sim of Accel-Sim 2 (such as 01f6fc4d), not tried" in capsys.readouterr().err
     assert texts(checkout) == before
 
 
