@@ -143,8 +143,8 @@ class DeviceSpec(Shown, DeviceFields):
         return tuple(model(self, policy)[1])
 
     def __hash__(self) -> int:
-        # Variants of a device most often differ in these. A hash of all fields would take longer than
-        # the lookups in caches that it is for.
+        # Variants of a device most often differ in these. A hash of all fields would take longer
+        # than the lookups in caches that it is for.
         return hash(
             (self.name, self.policy, self.launch_order, self.sms, self.blocks_per_sm,
              self.warps_per_sm, self.hardware_queues)

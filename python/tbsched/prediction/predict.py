@@ -46,6 +46,11 @@ from tbsched.traces.trace import Trace
 
 MAX_PREDICTED_BLOCKS = 2**28
 MAX_THREADS = 1024
+_CAUSES = np.array(_core.CAUSES)
+_WAIT = np.dtype(
+    [("launch", np.int32), ("begin_ns", np.int64), ("end_ns", np.int64), ("cause", "U16"),
+     ("behind", np.int32)]
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +250,10 @@ def _predict_several(
         raise ValueError("predict.device: several devices need launches with durations")
     check_blocks(seq)
     meeting_groups(seq)
-    trace = _timed_trace(seq, gpus.infos[0], gpus.replay(seq, calls), *gpus.rows(seq, calls))
-    return replace(trace, others=tuple(gpus.infos[1:]), check=False)
+    info, *others = gpus.infos
+    return _timed_trace(
+        seq, info, gpus.replay(seq, calls), *gpus.rows(seq, calls), others=tuple(others)
+    )
 
 
 def predict_many(
@@ -578,15 +585,18 @@ def _timed_trace(
     call_times: tuple[Int64Array, Int64Array],
     left: tuple[list[HungLaunch], list[int], list[tuple[int, str, int, int]]] | None,
     *,
+    others: tuple[DeviceInfo, ...] = (),
     whole_launches: bool = False,  # whether ``blocks`` has a row for each launch
 ) -> Trace:
     """Returns the columns of a timeline, as the core gives them, as a trace."""
-    sm, start_ns, end_ns = blocks
+    # Slices of them are read-only, too: no placement makes views of its own.
+    sm, start_ns, end_ns = (read_only(column) for column in blocks)
     waits, (causes, every) = _wait_rows(*wait_columns[:5]), wait_columns[4:]
     sizes = [1 if whole_launches else launch.blocks for launch in seq.launches]
     bounds = np.cumsum([0, *sizes]).tolist()
-    launches, first_wait = np.unique(waits["launch"], return_index=True)
-    limiters = dict(zip(launches.tolist(), waits["cause"][first_wait].tolist(), strict=True))
+    # From the last wait of a launch to its first one, which stays.
+    backwards = zip(wait_columns[0][::-1].tolist(), causes[::-1].tolist(), strict=True)
+    limiters = {launch: _core.CAUSES[cause] for launch, cause in backwards}
     hang = None if left is None else hang_of(seq, *left)
     if hang is not None:
         limiters = {each.launch: each.cause for each in hang.stranded} | limiters
@@ -609,7 +619,7 @@ def _timed_trace(
         wait_limiters=functools.partial(wait_limiters, causes, every),
         transfer_ns=np.stack(transfer_times, axis=1),
         call_ns=np.stack(call_times, axis=1) if len(call_times[0]) else None, hang=hang,
-        check=False,
+        others=others, check=False,
     )  # fmt: skip
 
 
@@ -621,14 +631,10 @@ def _wait_rows(
     cause: Int32Array,
 ) -> StructuredArray:
     """Returns the core's columns of waits as rows, with causes as words."""
-    rows = np.empty(
-        len(launch),
-        [("launch", np.int32), ("begin_ns", np.int64), ("end_ns", np.int64), ("cause", "U16"),
-         ("behind", np.int32)],
-    )  # fmt: skip
+    rows = np.empty(len(launch), _WAIT)
     rows["launch"], rows["behind"] = launch, behind
     rows["begin_ns"], rows["end_ns"] = begin_ns, end_ns
-    rows["cause"] = np.array(_core.CAUSES)[cause]
+    rows["cause"] = _CAUSES[cause]
     return read_only(rows)
 
 

@@ -63,8 +63,9 @@ class SeveralGpus:
                 f"predict.device: {len(self.specs)} devices, but the sequence has work of GPU "
                 f"{seq.gpus - 1}; give a device for each GPU"
             )
-        if all(spec == self.specs[0] for spec in self.specs):
-            self.specs[0].check(seq)
+        first = self.specs[0]
+        if all(spec is first or spec == first for spec in self.specs):
+            first.check(seq)
             return
         for gpu, spec in enumerate(self.specs):
             spec.check(seq, gpu)
