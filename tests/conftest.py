@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import gc
+import os
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,28 @@ if not RANDOM and hasattr(providers, "_get_local_constants"):
     # Hypothesis draws constants of the modules that happen to be loaded, too: other ones where
     # tbsched is on the path instead of installed, and where another test ran before.
     providers._get_local_constants = providers.Constants
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Every other worker of pytest-xdist collects folders and files from the last to the first.
+
+    So each compiles half of the tests for Python, where that was not done yet, and finds the others
+    compiled.
+    """
+    report = yield
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
+    folder = isinstance(collector, pytest.Session | pytest.Directory)
+    if folder and int(worker.removeprefix("gw")) % 2:
+        report.result.reverse()
+    return report
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All workers need the same order."""
+    items.sort(key=lambda item: item.path)
 
 
 def pytest_collection_finish() -> None:
