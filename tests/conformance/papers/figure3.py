@@ -16,14 +16,14 @@ from __future__ import annotations
 import argparse
 import functools
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tbsched.comparison.compare import compare
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.predict import predict, predict_many
+from tbsched.prediction.predict import predict_many
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.traces.files import save_traces
 from tbsched.traces.trace import Trace
@@ -53,16 +53,19 @@ class Bar:
     waited: int
 
 
+@functools.cache
 def configurations(
     streams: int, count: int = PER_NUMBER_OF_STREAMS, carveout: int | None = None
-) -> Iterator[Sequence]:
+) -> tuple[Sequence, ...]:
     """The configurations of one bar, the same each time."""
     draw = random.Random(streams)
-    for _ in range(count):
-        yield Sequence(
+    return tuple(
+        Sequence(
             Launch(draw.randint(1, 4), draw.randint(1, 1024), REGISTERS, carveout=carveout)
             for _ in range(streams)
         )
+        for _ in range(count)
+    )
 
 
 def bar(streams: int, traces: list[Trace], spec: DeviceSpec) -> Bar:
@@ -82,20 +85,20 @@ def wrong(traces: list[Trace], spec: DeviceSpec, policy: str | None) -> int:
 def figure(name: str) -> tuple[Bar, ...]:
     """The figure with a device's own model in the place of the GPU."""
     spec = device(name)
-    seen = observed(lambda sequence: predict(sequence, spec))
+    seen = observed(lambda sequences: predict_many(sequences, spec))
     return tuple(bar(streams, traces, spec) for streams, traces in seen.items())
 
 
 def observed(
-    observe: Callable[[Sequence], Trace],
+    observe: Callable[[tuple[Sequence, ...]], Iterable[Trace]],
     count: int = PER_NUMBER_OF_STREAMS,
     carveout: int | None = None,
 ) -> dict[int, list[Trace]]:
     """What a GPU, or a model in its place, does with all configurations, by number of streams."""
     return {
         streams: [
-            replace(observe(sequence), id=f"{streams}_{number}")
-            for number, sequence in enumerate(configurations(streams, count, carveout))
+            replace(trace, id=f"{streams}_{number}")
+            for number, trace in enumerate(observe(configurations(streams, count, carveout)))
         ]
         for streams in STREAMS
     }
@@ -114,10 +117,14 @@ def main() -> None:
         from tbsched.launcher.observe import Gpu
 
         with Gpu() as gpu:
-            seen = observed(gpu.observe, arguments.count, arguments.carveout)
+            seen = observed(
+                lambda sequences: map(gpu.observe, sequences), arguments.count, arguments.carveout
+            )
     else:
         oracle = device(arguments.oracle)
-        seen = observed(lambda seq: predict(seq, oracle), arguments.count, arguments.carveout)
+        seen = observed(
+            lambda sequences: predict_many(sequences, oracle), arguments.count, arguments.carveout
+        )
     if arguments.out is not None:
         save_traces(arguments.out, (trace for traces in seen.values() for trace in traces))
 
