@@ -589,8 +589,9 @@ def _timed_trace(
     whole_launches: bool = False,  # whether ``blocks`` has a row for each launch
 ) -> Trace:
     """Returns the columns of a timeline, as the core gives them, as a trace."""
-    # Slices of them are read-only, too: no placement makes views of its own.
-    sm, start_ns, end_ns = (read_only(column) for column in blocks)
+    sm, start_ns, end_ns = blocks
+    for column in blocks:
+        read_only(column)  # slices are so, too: no placement makes views of its own
     waits, (causes, every) = _wait_rows(*wait_columns[:5]), wait_columns[4:]
     sizes = [1 if whole_launches else launch.blocks for launch in seq.launches]
     bounds = np.cumsum([0, *sizes]).tolist()
