@@ -192,6 +192,7 @@ struct Python {
   Attribute kind{"kind"};
   Attribute pinned{"pinned"};
   Attribute blocking{"blocking"};
+  Attribute timing{"timing"};
   Attribute decided_edges{"_decided_edges"};
   Attribute deciders{"_deciders"};
   Attribute as_made{"_as_made"};
@@ -432,10 +433,12 @@ Release release_of(const py::handle release) { return {.launch = python().launch
 template <typename Mark>
 Mark mark_of(const py::handle mark) {
   const Python& known = python();
-  return {.event = known.event.int_of(mark),
-          .stream = named_stream_of(mark),
-          .host = known.host.int_of(mark),
-          .gpu = known.gpu.int_of(mark)};
+  Mark result{.event = known.event.int_of(mark),
+              .stream = named_stream_of(mark),
+              .host = known.host.int_of(mark),
+              .gpu = known.gpu.int_of(mark)};
+  if constexpr (requires { result.timing; }) result.timing = known.timing.flag_of(mark);
+  return result;
 }
 
 // Returns the core's event for a tbsched.Synchronize.

@@ -58,7 +58,7 @@ RIGHT: dict[Callable[..., Any], dict[str, Any]] = {
     tb.Copy: {"bytes": 1, "kind": "h2d", "duration": 1.0},
     tb.Memset: {"bytes": 1, "duration": 1.0},
     tb.Release: {"launch": 0},
-    tb.RecordEvent: {"event": 0, "stream": 0, "host": 0},
+    tb.RecordEvent: {"event": 0, "stream": 0, "host": 0, "timing": True},
     tb.WaitEvent: {"event": 0, "stream": 0, "host": 0},
     tb.Synchronize: {"stream": 0, "event": None, "host": 0},
     tb.Drawn: {"distribution": "uniform", "mean": 1.0, "spread": 0.5, "seed": 0},

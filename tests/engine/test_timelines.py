@@ -285,6 +285,10 @@ def hosted_programs(
 ) -> tuple[Sequence, list[int]]:
     """A program of several host threads, and the gap before each call in nanoseconds."""
     cuda = [st.builds(kind, st.integers(0, 1), STREAMS, HOSTS) for kind in (RecordEvent, WaitEvent)]
+    cuda += [
+        st.builds(RecordEvent, st.just(2), STREAMS, HOSTS, timing=st.just(True)),
+        st.builds(WaitEvent, st.just(2), STREAMS, HOSTS),
+    ]
     events = st.one_of(
         hosted_launches(launches), hosted_launches(launches), *cuda, SYNCHRONISATIONS, *others
     )
@@ -352,6 +356,7 @@ def parted_programs(draw: st.DrawFn) -> tuple[Sequence, list[int]]:
     functions = st.builds(HostFunction, TOY_DURATION, stream=streams)
     cuda = [st.builds(kind, st.just(0), streams) for kind in (RecordEvent, WaitEvent)]
     values = st.builds(WriteValue, st.just("a"), stream=streams)
+    cuda += [st.builds(RecordEvent, st.just(1), streams, timing=st.just(True))]
     events = st.one_of(launches, launches, functions, functions, functions, values, *cuda)
     gates = [Launch(1, 32, 16, stream=stream, duration=30 * US) for stream in (0, 1)]
     program = Sequence([*gates, *draw(st.lists(events, min_size=6, max_size=14))])

@@ -22,6 +22,7 @@ from tbsched.program.sequence import (
     HostFunction,
     Launch,
     Memset,
+    RecordEvent,
     Sequence,
     Synchronize,
     WaitEvent,
@@ -207,6 +208,7 @@ def test_wait_for_a_value_holds_up_its_hardware_queue() -> None:
     ("event", "switch", "until"),
     [
         (WriteValue("x", stream=0), "value_waits_hold_queues", 10),
+        (RecordEvent(0, stream=0, timing=True), "value_waits_hold_queues", 10),
         (HostFunction(50 * US, stream=0), "host_functions_hold_queues", 10),
     ],
 )
@@ -229,6 +231,22 @@ def test_values_take_their_times() -> None:
     assert starts(predict(Sequence([write, KERNEL, wait, OTHER]), slow))[1] == 2
     over = WaitValue("x", 0, stream=0)
     assert starts(predict(Sequence([KERNEL, over, over, behind]), slow)) == [0, 14]
+
+
+def test_records_with_timing_take_their_time_and_hold_up_programmatic_launches() -> None:
+    slow = replace(GPU, timed_record_ns=3_000)
+    record, wait = RecordEvent(0, stream=0, timing=True), WaitEvent(0, stream=1)
+    behind = Launch(1, 32, 16, stream=0, duration=US)
+    assert starts(predict(Sequence([KERNEL, record, behind]), slow)) == [0, 13]
+    assert starts(predict(Sequence([KERNEL, record, record, behind]), slow)) == [0, 16]
+    assert starts(predict(Sequence([KERNEL, record, wait, OTHER]), slow)) == [0, 13]
+    early = replace(behind, programmatic=True)
+    triggering = replace(KERNEL, trigger=US)
+    assert starts(predict(Sequence([triggering, early]), slow)) == [0, 1]
+    assert starts(predict(Sequence([triggering, replace(record, timing=False), early]), slow)) == [
+        0, 1
+    ]  # fmt: skip
+    assert starts(predict(Sequence([triggering, record, early]), slow)) == [0, 13]
 
 
 def test_wait_is_over_where_the_value_is_large_enough() -> None:

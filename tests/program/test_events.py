@@ -90,6 +90,24 @@ def test_kind_of_the_table_that_a_sequence_forgets_is_refused(
         Sequence.from_json('[{"fence": 1}]')
 
 
+def test_event_has_timing_in_all_of_its_records_or_in_none() -> None:
+    plain, timed = RecordEvent(0, stream=0), RecordEvent(0, stream=1, timing=True)
+    kernel = Launch(1, 32, 16, stream=0, duration=1e-6)
+    assert repr(timed) == "RecordEvent(event=0, stream=1, timing=True)"
+    assert Sequence([kernel, timed, timed, RecordEvent(1, stream=0)]).timed
+    message = r"Sequence.events\[1\]: event 0: timing is .* here, and .* in an earlier record"
+    completes = replace(kernel, completion_event=0)
+    graph = Graph([RecordEvent(0), replace(kernel, stream=None)])
+    for pair in ([plain, timed], [timed, plain], [completes, timed], [timed, completes],
+                 [timed, graph.launch(stream=0)]):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            Sequence(pair)
+    with pytest.raises(TypeError, match=r"RecordEvent.timing: True or False is needed, got 1"):
+        RecordEvent(0, stream=0, timing=1)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"timing: True, but a node of a graph has none"):
+        Graph([RecordEvent(0, timing=True), replace(kernel, stream=None)])
+
+
 def test_launches_are_replaced_in_their_order() -> None:
     seq = Sequence([Launch(1, 32, 16), Release(0), Launch(2, 32, 16)])
     others = [Launch(3, 32, 16), Launch(4, 32, 16)]

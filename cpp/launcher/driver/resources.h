@@ -175,8 +175,8 @@ class CudaStream {
 // A point in a stream that other streams wait for.
 class StreamEvent {
  public:
-  explicit StreamEvent(const Driver& driver) : driver_(driver) {
-    driver_.event_create(&handle_, CU_EVENT_DISABLE_TIMING);
+  StreamEvent(const Driver& driver, const bool timing) : driver_(driver) {
+    driver_.event_create(&handle_, timing ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING);
   }
   ~StreamEvent() { driver_.event_destroy.code(handle_); }
   StreamEvent(const StreamEvent&) = delete;

@@ -85,7 +85,9 @@ class TimedStreams {
       std::visit(Overloaded{
                      [&](const Launch& launch) { note_stream(launch); },
                      [](const Release&) {},
-                     [](const RecordEvent&) {},
+                     [&](const RecordEvent& record) {
+                       if (record.timing) have_timing_.insert(record.event);
+                     },
                      [](const WaitEvent&) {},
                      [](const Synchronize&) {},
                      [&](const HostFunction& function) { note_transfer(function); },
@@ -137,7 +139,9 @@ class TimedStreams {
   // Returns the event of a number, which is created if it is new.
   CUevent event(const int32_t number) {
     auto& event = plan_.events[number];
-    if (!event) event = std::make_unique<StreamEvent>(driver_);
+    if (!event) {
+      event = std::make_unique<StreamEvent>(driver_, have_timing_.contains(number));
+    }
     return event->handle();
   }
 
@@ -183,6 +187,7 @@ class TimedStreams {
   std::map<int32_t, StreamKind> kinds_;     // by stream number
   std::map<int32_t, CUstream> numbered_;    // by stream number
   std::map<Lane, size_t> streams_in_lane_;  // kept streams that were taken
+  std::set<int32_t> have_timing_;           // numbers of events
 };
 
 // Returns a time in ticks, rounded.

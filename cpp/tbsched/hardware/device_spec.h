@@ -55,6 +55,7 @@ inline constexpr Range host_function_return_ns{0, 1000000000};
 inline constexpr Range value_write_ns{0, 1000000000};
 inline constexpr Range value_wait_ns{0, 1000000000};
 inline constexpr Range value_wake_ns{0, 1000000000};
+inline constexpr Range timed_record_ns{0, 1000000000};
 inline constexpr Range graph_latency_ns{0, 1000000000};
 inline constexpr Range node_interval_ns{0, 1000000000};
 inline constexpr Range copy_engine_count{1, 2};
@@ -294,6 +295,8 @@ struct DeviceSpec {
   int64_t value_wait_ns = 0;
   // from when a value is set until a stream that waits for it goes on
   int64_t value_wake_ns = 0;
+  // from when a stream records an event with timing until its later work may start
+  int64_t timed_record_ns = 0;
   // from the call that launches a graph until its first node has reached the GPU
   int64_t graph_latency_ns = 0;
   // between two nodes of a graph that wait for no other: the driver launches one after the other
@@ -362,9 +365,9 @@ struct DeviceSpec {
   int64_t memset_latency_ns = 0;
   // bytes per microsecond of a memset; 0 if unknown
   int32_t memset_bandwidth = 0;
-  // launches, graphs, memsets and values that can wait in a hardware queue, and copies by each
-  // engine that can be pending in the streams that use it; the next such call waits until there is
-  // a place
+  // launches, graphs, memsets, values and records with timing that can wait in a hardware queue,
+  // and copies by each engine that can be pending in the streams that use it; the next such call
+  // waits until there is a place
   int32_t queue_places = 1021;
   // pending stretches of launches in a hardware queue, between host functions of its streams, and
   // of copies by each engine; a call that would begin another one waits until the first is over
@@ -377,7 +380,7 @@ struct DeviceSpec {
   int64_t event_call_ns = 0;
   // a call of cudaLaunchHostFunc
   int64_t host_function_call_ns = 0;
-  // a call that lets a stream write a value in memory, or wait for one
+  // a call that lets a stream write a value in memory, wait for one, or record an event with timing
   int64_t value_call_ns = 0;
   // how much longer a thread's first launch, copy or memset call takes; the second takes half of
   // that longer, the third a third, and so on; the same for its first call that waits for work
@@ -501,6 +504,7 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "value_write_ns", .range = ranges::value_write_ns, .required = false}, spec.value_write_ns);
   visit(Field{.section = "scheduler", .name = "value_wait_ns", .range = ranges::value_wait_ns, .required = false}, spec.value_wait_ns);
   visit(Field{.section = "scheduler", .name = "value_wake_ns", .range = ranges::value_wake_ns, .required = false}, spec.value_wake_ns);
+  visit(Field{.section = "scheduler", .name = "timed_record_ns", .range = ranges::timed_record_ns, .required = false}, spec.timed_record_ns);
   visit(Field{.section = "scheduler", .name = "graph_latency_ns", .range = ranges::graph_latency_ns, .required = false}, spec.graph_latency_ns);
   visit(Field{.section = "scheduler", .name = "node_interval_ns", .range = ranges::node_interval_ns, .required = false}, spec.node_interval_ns);
   visit(Field{.section = "scheduler", .name = "copy_engine_count", .range = ranges::copy_engine_count, .required = false}, spec.copy_engine_count);

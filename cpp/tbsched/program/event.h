@@ -82,6 +82,7 @@ struct RecordEvent {
   int32_t stream = 0;
   int32_t host = 0;
   int32_t gpu = 0;
+  bool timing = false;  // whether the stream writes a time stamp; no node does
 };
 
 // Makes later work of the stream, or later nodes of the graph, wait for the most recent record of

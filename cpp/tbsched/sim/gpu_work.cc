@@ -68,8 +68,8 @@ void GpuWork::apply(const TimedEvent& event) {
       }
       break;
     case Change::transferred:
-      if (operations_[index].is_of_value()) {
-        end_value(index);
+      if (operations_[index].is_memory_operation()) {
+        end_memory_operation(index);
       } else {
         end_transfer(index);
       }
@@ -120,7 +120,9 @@ std::optional<StreamPlaces::Entry> GpuWork::entry_of(const Event& event) const {
       Overloaded{
           [](const Launch&) { return Result(Entry{Kind::work}); },
           [](const Release&) { return Result(); },
-          [](const RecordEvent&) { return Result(); },
+          [](const RecordEvent& record) {
+            return record.timing ? Result(Entry{Kind::value}) : Result();
+          },
           [](const WaitEvent&) { return Result(Entry{Kind::wait}); },
           [](const GraphLaunch&) { return Result(Entry{Kind::work}); },
           [&](const Copy& copy) { return Result(Entry{Kind::work, engines_.engine_of(copy)}); },
@@ -165,6 +167,13 @@ void GpuWork::issue(const Launch& launch, const int32_t launch_number) {
 
 void GpuWork::issue(const RecordEvent& record) {
   const int32_t stream = operations_.stream_named(record.stream);
+  if (record.timing) {
+    between_.values.add({gpu_, operations_.size()}, record);
+    const int32_t index = add({.kind = OperationKind::timed_record}, stream);
+    if (takes_queue(operations_[index])) enqueue(index);
+    between_.records.note(record.event, {gpu_, index});
+    return;
+  }
   const bool waits =
       queues_.backs_off() && queues_.defers_behind(operations_.stream(stream).last_launch);
   const int32_t index = add({.kind = OperationKind::record, .pending = waits ? 1 : 0}, stream);
@@ -288,7 +297,7 @@ int32_t GpuWork::add(const Operation& operation, const int32_t stream) {
 
 bool GpuWork::takes_queue(const Operation& operation) const {
   return operation.is_launch() ||
-         (operation.is_of_value() && spec_.mechanisms.value_waits_hold_queues);
+         (operation.is_memory_operation() && spec_.mechanisms.value_waits_hold_queues);
 }
 
 void GpuWork::count_arrival(const int32_t index) {
@@ -447,6 +456,7 @@ void GpuWork::proceed(const int32_t index) {
   const OperationKind kind = operations_[index].kind;
   if (kind == OperationKind::wait_value) return wait_for_value(index);
   if (kind == OperationKind::write_value) return write_value(index);
+  if (kind == OperationKind::timed_record) return write_time_stamp(index);
   if (operations_[index].transfer < 0) {
     operations_.finish_later(index);
   } else {
@@ -459,7 +469,7 @@ std::optional<int32_t> GpuWork::take_ready(const bool room_for_grid) {
   if (none_ready_) return std::nullopt;
   do {
     if (!engines_.empty()) begin_transfers_at_heads();
-  } while (!between_.values.empty() && begin_values_at_heads());
+  } while (!between_.values.empty() && begin_memory_operations_at_heads());
   if (!room_for_grid) return std::nullopt;
   int32_t first = -1;  // the queue whose head goes first
   for (int32_t queue = 0; queue < queues_.count(); ++queue) {
@@ -544,6 +554,10 @@ void GpuWork::write_value(const int32_t index) {
   operations_.change_at(clock_.now() + spec_.value_write_ns, index, Change::transferred);
 }
 
+void GpuWork::write_time_stamp(const int32_t record) {
+  operations_.change_at(clock_.now() + spec_.timed_record_ns, record, Change::transferred);
+}
+
 void GpuWork::wake(const int32_t wait) {
   operations_.change_at(clock_.now() + spec_.value_wake_ns, wait, Change::transferred);
 }
@@ -553,23 +567,19 @@ void GpuWork::wait_for_value(const int32_t index) {
   operations_.change_at(clock_.now() + spec_.value_wait_ns, index, Change::transferred);
 }
 
-bool GpuWork::begin_values_at_heads() {
+bool GpuWork::begin_memory_operations_at_heads() {
   for (int32_t queue = 0; queue < queues_.count(); ++queue) {
     const int32_t head = queues_.head(queue);
-    if (head < 0 || !operations_[head].is_of_value()) continue;
+    if (head < 0 || !operations_[head].is_memory_operation()) continue;
     if (!queues_.is_ready(head) || !between_.values.begin({gpu_, head})) continue;
-    if (operations_[head].kind == OperationKind::wait_value) {
-      wait_for_value(head);
-    } else {
-      write_value(head);
-    }
+    proceed(head);
   }
   if (!events_.is_due(Phase::change)) return false;
   catch_up();
   return true;
 }
 
-void GpuWork::end_value(const int32_t index) {
+void GpuWork::end_memory_operation(const int32_t index) {
   if (takes_queue(operations_[index])) queues_.pass(queues_.queue_of_launch(index), ended_waits_);
   operations_.finish_later(index);
 }

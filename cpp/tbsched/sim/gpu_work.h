@@ -201,11 +201,13 @@ class GpuWork : private Stations {
   void wake(int32_t wait);
   // Begins a wait for a value.
   void wait_for_value(int32_t operation);
-  // Begins the waits for values and the writes at the heads of queues. Returns whether one of them
-  // is over at once, so that other heads follow.
-  bool begin_values_at_heads();
-  // Ends a wait or write, which leaves its queue.
-  void end_value(int32_t operation);
+  // Writes a time stamp now.
+  void write_time_stamp(int32_t record);
+  // Begins the waits for values, the writes and the records with timing at the heads of queues.
+  // Returns whether one of them is over at once, so that other heads follow.
+  bool begin_memory_operations_at_heads();
+  // Ends a wait, write or record, which leaves its queue.
+  void end_memory_operation(int32_t operation);
   // Begins the copies, memsets and host functions at the heads of queues, which need no room for a
   // grid.
   void begin_transfers_at_heads();

@@ -45,21 +45,22 @@ Hosts::Kind kind_of(const CopyKind kind) {
 std::optional<Hosts::Kind> kind_of(const Event& event) {
   using Kind = Hosts::Kind;
   using Result = std::optional<Kind>;
-  return std::visit(Overloaded{
-                        [](const Launch&) { return Result(Kind::launch); },
-                        [](const Release&) { return Result(); },
-                        [](const RecordEvent&) { return Result(Kind::record); },
-                        [](const WaitEvent&) { return Result(Kind::wait); },
-                        [](const GraphLaunch&) { return Result(Kind::launch); },
-                        [](const Copy& copy) { return Result(kind_of(copy.kind)); },
-                        [](const Memset&) { return Result(Kind::set); },
-                        [](const Synchronize&) { return Result(); },
-                        [](const HostFunction&) { return Result(); },
-                        [](const HostCall&) { return Result(); },
-                        [](const WriteValue&) { return Result(); },
-                        [](const WaitValue&) { return Result(); },
-                    },
-                    event);
+  return std::visit(
+      Overloaded{
+          [](const Launch&) { return Result(Kind::launch); },
+          [](const Release&) { return Result(); },
+          [](const RecordEvent& record) { return record.timing ? Result() : Result(Kind::record); },
+          [](const WaitEvent&) { return Result(Kind::wait); },
+          [](const GraphLaunch&) { return Result(Kind::launch); },
+          [](const Copy& copy) { return Result(kind_of(copy.kind)); },
+          [](const Memset&) { return Result(Kind::set); },
+          [](const Synchronize&) { return Result(); },
+          [](const HostFunction&) { return Result(); },
+          [](const HostCall&) { return Result(); },
+          [](const WriteValue&) { return Result(); },
+          [](const WaitValue&) { return Result(); },
+      },
+      event);
 }
 
 }  // namespace
@@ -431,7 +432,9 @@ int64_t Hosts::call_ns(const Event& event) const {
       Overloaded{
           [&](const Launch&) { return spec.launch_call_ns; },
           [](const Release&) { return int64_t{0}; },
-          [&](const RecordEvent&) { return spec.event_call_ns; },
+          [&](const RecordEvent& record) {
+            return record.timing ? spec.value_call_ns : spec.event_call_ns;
+          },
           [&](const WaitEvent&) { return spec.event_call_ns; },
           [&](const GraphLaunch&) { return spec.launch_call_ns; },
           [&](const Copy& copy) { return of_transfer(!copy.pinned || is_kernel(spec, copy)); },

@@ -22,6 +22,7 @@ enum class OperationKind : uint8_t {
   host_function,
   write_value,
   wait_value,
+  timed_record,
 };
 
 // How far an operation must have advanced before a dependent may start.
@@ -75,9 +76,10 @@ struct Operation {
   int64_t done_ns = -1;       // dependents know that it is over
 
   bool is_launch() const { return kind == OperationKind::launch; }
-  // Returns whether it writes a value in memory, or waits for one.
-  bool is_of_value() const {
-    return kind == OperationKind::write_value || kind == OperationKind::wait_value;
+  // Returns whether it writes a value or a time stamp in memory, or waits for a value.
+  bool is_memory_operation() const {
+    return kind == OperationKind::write_value || kind == OperationKind::wait_value ||
+           kind == OperationKind::timed_record;
   }
   bool done() const { return done_ns >= 0; }
   bool has_reached(const Milestone milestone) const {

@@ -7,11 +7,12 @@
 //   1. Host functions part the launches of a hardware queue into stretches, and the copies of each
 //      engine. At most spec.stream_stretches of the launches are pending, and as many of the copies
 //      of each engine: a call that would begin another one waits until the first is over. Records
-//      of events are in no stretch.
+//      of events without timing are in no stretch.
 //   2. Waits for events between two functions of a stream are a stretch of a third kind, from the
 //      second function on.
 //   3. Copies of an engine have spec.queue_places places of their own in each hardware queue.
-//   4. A value goes where the work before it in the stream went: to launches, or to copies.
+//   4. A value, or a record with timing, goes where the work before it in the stream went: to
+//   launches, or to copies.
 //
 // Copies use no hardware queue: they count where the stream's last launch went, or, in a stream
 // without any, by themselves. That a function parts the work of other streams, but only if its own

@@ -36,8 +36,12 @@ class Values {
   void add(const OperationOfGpu operation, const WaitValue& wait) {
     requests_.try_emplace(operation, Request{wait.name, wait.value, requests_.size()});
   }
+  // Notes that an operation writes a time stamp, for which no stream waits.
+  void add(const OperationOfGpu operation, const RecordEvent& /*record*/) {
+    requests_.try_emplace(operation, Request{{}, 0, requests_.size()});
+  }
   bool empty() const { return requests_.empty(); }
-  // Notes that a wait or write begins. Returns false if it has begun before.
+  // Notes that an operation begins. Returns false if it has begun before.
   bool begin(const OperationOfGpu operation) { return begun_.insert(operation).second; }
   // Sets the value of a write for its GPU, and returns the waits of that GPU that are over now.
   std::vector<OperationOfGpu> write(OperationOfGpu operation);

@@ -30,6 +30,7 @@ from tbsched.program.sequence import (
     HostCall,
     HostFunction,
     Launch,
+    RecordEvent,
     Sequence,
     WaitValue,
     WriteValue,
@@ -590,10 +591,11 @@ def _check(seq: Sequence, spec: DeviceSpec) -> None:
             f"makespan_bounds: sequence: {len(seq.launches)} launches, at most {MAX_LAUNCHES}"
         )
     for event in (*seq, *seq.transfers):
-        if isinstance(event, HostFunction | HostCall | WriteValue | WaitValue):
+        is_timed = isinstance(event, RecordEvent) and event.timing
+        if is_timed or isinstance(event, HostFunction | HostCall | WriteValue | WaitValue):
             raise ValueError(
-                f"makespan_bounds: sequence: {shown(event)}: with host functions, host calls and "
-                "values no limits are known"
+                f"makespan_bounds: sequence: {shown(event)}: with host functions, host calls, "
+                "values and records with timing no limits are known"
             )
     for event in seq if seq.transfers else ():
         if isinstance(event, GraphLaunch) and event.graph.transfers:

@@ -13,6 +13,7 @@ from tbsched.program.sequence import (
     HostFunction,
     Launch,
     Memset,
+    RecordEvent,
     Sequence,
     Synchronize,
     WaitValue,
@@ -32,6 +33,7 @@ _OF_LAUNCHES: Mapping[str, Callable[[Launch], bool]] = {
 }
 SEVERAL, DURATION, QUEUE, GRAPH, TRANSFER = "several", "duration", "queue", "graph", "transfer"
 CONDITIONAL, HOST_FUNCTION, VALUE = "conditional", "host_function", "value"
+TIMED_RECORD = "timed_record"
 PEER, GPUS = "peer", "gpus"
 HOST, PROCESSES = "host", "processes"  # of a call, whatever its sequence
 # Events whose rules are those of CUDA's documentation: no GPU was measured.
@@ -41,7 +43,7 @@ _UNMEASURED: Mapping[type[Event], str] = {
 NEEDS = frozenset(
     {
         *_OF_LAUNCHES, SEVERAL, DURATION, QUEUE, GRAPH, CONDITIONAL, TRANSFER, PEER, GPUS,
-        HOST_FUNCTION, VALUE, HOST, PROCESSES,
+        HOST_FUNCTION, VALUE, TIMED_RECORD, HOST, PROCESSES,
     }
 )  # fmt: skip
 
@@ -70,6 +72,7 @@ def needs_of_sequence(seq: Sequence) -> set[str]:
         GPUS: seq.gpus > 1,
         HOST_FUNCTION: any(isinstance(each, HostFunction) for each in seq.transfers),
         VALUE: any(isinstance(event, WriteValue | WaitValue) for event in seq),
+        TIMED_RECORD: any(isinstance(event, RecordEvent) and event.timing for event in seq),
         HOST: any(isinstance(event, Synchronize | HostCall) for event in seq),
     }
     return found | {need for need, is_there in there.items() if is_there}

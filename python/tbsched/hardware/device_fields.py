@@ -160,6 +160,8 @@ class DeviceFields:
         value_write_ns: from when a stream sets a value in memory until its later work may start.
         value_wait_ns: how long a stream takes to find that a value is as large as it waits for.
         value_wake_ns: from when a value is set until a stream that waits for it goes on.
+        timed_record_ns: from when a stream records an event with timing until its later work may
+            start.
         graph_latency_ns: from the call that launches a graph until its first node has reached the
             GPU.
         node_interval_ns: between two nodes of a graph that wait for no other: the driver launches
@@ -206,9 +208,9 @@ class DeviceFields:
             another one.
         memset_latency_ns: the shortest time of a block of a memset.
         memset_bandwidth: bytes per microsecond of a memset; 0 if unknown.
-        queue_places: launches, graphs, memsets and values that can wait in a hardware queue, and
-            copies by each engine that can be pending in the streams that use it; the next such call
-            waits until there is a place.
+        queue_places: launches, graphs, memsets, values and records with timing that can wait in a
+            hardware queue, and copies by each engine that can be pending in the streams that use
+            it; the next such call waits until there is a place.
         stream_stretches: pending stretches of launches in a hardware queue, between host functions
             of its streams, and of copies by each engine; a call that would begin another one waits
             until the first is over.
@@ -216,7 +218,8 @@ class DeviceFields:
         copy_call_ns: how long a call takes for a copy from or to pinned memory, or a small memset.
         event_call_ns: how long a call takes to record an event, or to make a stream wait for one.
         host_function_call_ns: a call of cudaLaunchHostFunc.
-        value_call_ns: a call that lets a stream write a value in memory, or wait for one.
+        value_call_ns: a call that lets a stream write a value in memory, wait for one, or record an
+            event with timing.
         first_call_ns: how much longer a thread's first launch, copy or memset call takes; the
             second takes half of that longer, the third a third, and so on; the same for its first
             call that waits for work.
@@ -302,6 +305,7 @@ class DeviceFields:
     value_write_ns: int = 0
     value_wait_ns: int = 0
     value_wake_ns: int = 0
+    timed_record_ns: int = 0
     graph_latency_ns: int = 0
     node_interval_ns: int = 0
     copy_engine_count: int = 2
@@ -436,6 +440,7 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "value_write_ns", "ns", "not measured", rule="values in memory", when="value"),
     Field("scheduler", "value_wait_ns", "ns", "not measured", rule="values in memory", when="value"),
     Field("scheduler", "value_wake_ns", "ns", "not measured", rule="values in memory", when="value"),
+    Field("scheduler", "timed_record_ns", "ns", "not measured", rule="records with timing", when="timed_record"),
     Field("scheduler", "graph_latency_ns", "ns", "not measured", rule="graphs", when="graph"),
     Field("scheduler", "node_interval_ns", "ns", "not measured", rule="graphs", when="graph"),
     Field("scheduler", "copy_engine_count", "int", "as on the H200", rule="copies and memsets", when="transfer"),

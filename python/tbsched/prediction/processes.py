@@ -234,7 +234,8 @@ def _checked(
         one_gpu("predict_processes", program)
         for event in (*program, *program.transfers):
             is_node = isinstance(event, RecordEvent | WaitEvent) and event.stream is None
-            if is_node or isinstance(event, HostFunction | WriteValue | WaitValue):
+            is_timed = isinstance(event, RecordEvent) and event.timing
+            if is_node or is_timed or isinstance(event, HostFunction | WriteValue | WaitValue):
                 raise ValueError(
                     f"programs: process {number}: {shown(event)}: nobody knows how it goes on "
                     "while another process has the GPU; leave it out"

@@ -275,6 +275,7 @@ def _checked_launches(events: tuple[Event, ...], timed: bool) -> list[Launch]:
     released: set[int] = set()
     kinds = _KindsOfStreams()
     allocated: set[tuple[int, str]] = set()  # GPU and name
+    have_timing: dict[int, bool] = {}  # CUDA event: whether its records write a time stamp
     for position, event in enumerate(events):
         if isinstance(event, Launch):
             wrong = _wrong_launch(event, timed)
@@ -293,10 +294,30 @@ def _checked_launches(events: tuple[Event, ...], timed: bool) -> list[Launch]:
             wrong = None
         else:
             assert_never(event)
+        wrong = wrong or _wrong_timing(event, have_timing)
         if wrong is not None:
             raise ValueError(f"Sequence.events[{position}]: {wrong}")
         launches += event.launches
     return launches
+
+
+def _wrong_timing(event: Event, have_timing: dict[int, bool]) -> str | None:
+    """Returns which CUDA event has timing in some of its records only, if any, and notes them."""
+    nodes = event.graph.nodes if isinstance(event, GraphLaunch) else (event,)
+    for node in nodes:
+        if isinstance(node, RecordEvent):
+            number, has_timing = node.event, node.timing
+        elif isinstance(node, Launch) and node.completion_event is not None:
+            number, has_timing = node.completion_event, False
+        else:
+            continue
+        if have_timing.setdefault(number, has_timing) != has_timing:
+            return (
+                f"event {number}: timing is {has_timing} here, and {not has_timing} in an earlier "
+                "record; an event has timing in all of its records or in none, and that of a "
+                "completion_event or of a node has none"
+            )
+    return None
 
 
 def _wrong_memory(launched: GraphLaunch, allocated: set[tuple[int, str]]) -> str | None:

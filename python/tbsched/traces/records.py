@@ -122,6 +122,8 @@ def _version_of(event: Event) -> int:
             return 2
         case Release():
             return 1
+        case RecordEvent(timing=True):
+            return 3
         case Launch() | RecordEvent() | WaitEvent():
             return 1 if _OF_VERSION_2.isdisjoint(given_fields(event)) else 2
         case _:

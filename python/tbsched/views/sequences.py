@@ -136,7 +136,9 @@ def rows_of(sequence: Sequence) -> Iterator[Row]:
                 yield Row(("release", str(event.launch), "", ""))
             case RecordEvent() | WaitEvent():
                 kind = "record" if isinstance(event, RecordEvent) else "wait"
-                words = f"in stream {event.stream}{host_words(event.host)}"
+                timing = isinstance(event, RecordEvent) and event.timing
+                how = ", with timing" if timing else ""
+                words = f"in stream {event.stream}{how}{host_words(event.host)}"
                 yield Row((kind, str(event.event), "", words))
             case Synchronize():
                 words = f"{synchronize_words(event)}{host_words(event.host)}"

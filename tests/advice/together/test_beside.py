@@ -404,6 +404,7 @@ def others(draw: st.DrawFn) -> Event:
             tb.WriteValue("x", **where),
             tb.WaitValue("x", **where),
             tb.RecordEvent(0, **where),
+            tb.RecordEvent(1, **where, timing=True),
             tb.WaitEvent(0, **where),
             tb.HostCall("cudaFree", 1e-5, waits="device", host=host),
             tb.HostCall("cudaStreamSynchronize", 1e-5, waits="stream", **where),
@@ -523,9 +524,17 @@ def in_some_order(events: list[Event], drawn: random.Random) -> list[Event]:
 
 
 @pytest.mark.parametrize(
-    "between", [tb.HostFunction(1e-5, stream=0), tb.WriteValue("x", stream=0)], ids=repr
+    "between",
+    [
+        tb.HostFunction(1e-5, stream=0),
+        tb.WriteValue("x", stream=0),
+        tb.RecordEvent(0, stream=0, timing=True),
+    ],
+    ids=repr,
 )
-def test_functions_and_writes_hold_a_queue_that_is_shared(between: Event) -> None:
+def test_functions_writes_and_records_with_timing_hold_a_queue_that_is_shared(
+    between: Event,
+) -> None:
     def program(**more: str) -> tb.Sequence:
         first, last = (tb.Launch(1, 128, 32, stream=k, duration=1e-3, **more) for k in (0, 1))
         return tb.Sequence([first, between, last])

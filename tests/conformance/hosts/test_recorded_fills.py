@@ -27,6 +27,7 @@ KINDS: dict[str, Event] = {
     "H": tb.HostFunction(1e-6, stream=FIRST),
     "R": tb.RecordEvent(1, stream=FIRST),
     "r": tb.RecordEvent(1, stream=FIRST),
+    "T": tb.RecordEvent(3, stream=FIRST, timing=True),
     "W": tb.WaitEvent(EVENT, stream=FIRST),
     "C": tb.Copy(4096, "h2d", stream=FIRST),
     "c": tb.Copy(4 << 20, "h2d", stream=FIRST),
@@ -39,7 +40,7 @@ KINDS: dict[str, Event] = {
     "G": tb.Graph([IN_GRAPH]).launch(stream=FIRST),
     "g": tb.Graph(8 * [IN_GRAPH], edges=[(k, k + 1) for k in range(7)]).launch(stream=FIRST),
 }
-# Not in the model: large parameters (B), events with timing (T), batches (b), pools (F).
+# Not in the model: large parameters (B), batches (b), pools (F).
 KNOWN = [fill for fill in FILLS if set(fill[3]) <= KINDS.keys()]
 GATES: dict[str, Event] = {
     "K": replace(KERNEL, duration=GATE),

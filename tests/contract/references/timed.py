@@ -43,8 +43,15 @@ class Loaded:
     """The kernel of a launch, which is loaded."""
 
 
-# What takes a place in a hardware queue.
-Queued = Launch | WaitValue | WriteValue | HostFunction
+def takes_queue(item: object) -> bool:
+    """Whether an event takes a place in a hardware queue."""
+    return isinstance(item, Launch | HostFunction) or is_memory_operation(item)
+
+
+def is_memory_operation(item: object) -> bool:
+    """Whether a stream writes a value or a time stamp in memory, or waits for a value."""
+    is_timed_record = isinstance(item, RecordEvent) and item.timing
+    return isinstance(item, WaitValue | WriteValue) or is_timed_record
 
 
 @dataclass(eq=False)
@@ -295,7 +302,7 @@ def pending_before(work: Work, queue: int, issued: list[Work]) -> list[Work]:
         if isinstance(each.item, WaitEvent):
             if last is not None and isinstance(last.item, HostFunction):
                 wait_of[each.stream] = each
-        elif isinstance(each.item, Queued):
+        elif takes_queue(each.item):
             wait = wait_of.pop(each.stream, None)
             last_of[each.stream] = each
             if each.queue != queue:
@@ -309,7 +316,7 @@ def pending_before(work: Work, queue: int, issued: list[Work]) -> list[Work]:
     if isinstance(work.item, HostFunction):
         pending = waits if work.stream in wait_of else []
     else:
-        pending = stretches if begins and isinstance(work.item, Queued) else []
+        pending = stretches if begins and takes_queue(work.item) else []
     return list(itertools.dropwhile(lambda each: each.done, pending))
 
 
@@ -347,7 +354,7 @@ def simulate(
         if number in looks_again and not looks_again[number]():
             return False
         queue = chosen_queue(work, [w for w in state.issued if w.queue >= 0], toy)
-        if isinstance(work.item, Launch | WriteValue | WaitValue):
+        if isinstance(work.item, Launch) or is_memory_operation(work.item):
             waiting = [
                 w
                 for w in state.issued
@@ -415,7 +422,7 @@ def met(work: Work, toy: Toy, now: int) -> bool:
         return False
     if isinstance(work.item, WaitValue):
         return work.has_value
-    if isinstance(work.item, WriteValue):
+    if is_memory_operation(work.item):
         return work.taken >= 0
     if isinstance(work.item, HostFunction):
         return 0 <= work.met_at <= now - lasts(work, toy)
@@ -449,7 +456,7 @@ def step(state: State, toy: Toy, call: Callable[[], bool]) -> bool:
         if work.issue <= now:
             state.called.remove(work)
             state.issued += link(work, state.issued, toy)
-            if isinstance(work.item, Queued):
+            if takes_queue(work.item):
                 work.queue = chosen_queue(work, [w for w in state.issued if w.queue >= 0], toy)
             if isinstance(work.item, Launch):
                 relax(work)

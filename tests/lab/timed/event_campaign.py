@@ -143,6 +143,14 @@ class Drawn:
         self.events.append(tb.RecordEvent(number, self.rng.choice(own), host=host))
         self.events.append(tb.WaitEvent(number, self.rng.choice(own), host=host))
 
+    def timed_event(self) -> None:
+        """A record with timing, and a wait that the same thread issues later."""
+        self.kinds.add("timed_event")
+        host = self.rng.randrange(self.hosts)
+        own = self.own(host)
+        self.events.append(tb.RecordEvent(3, self.rng.choice(own), host=host, timing=True))
+        self.events.append(tb.WaitEvent(3, self.rng.choice(own), host=host))
+
 
 class OfAllKinds(Drawn):
     """A program of some kinds of events: each is in it or not."""
@@ -174,7 +182,8 @@ class OfAllKinds(Drawn):
         kinds = (
             (0.35, 2, self.function), (0.4, 2, self.call), (0.5, 2, self.values),
             (0.4, 1, self.child), (0.5, 2, self.graph), (0.5, 2, self.copy),
-            (0.5, 3, self.event), (0.5, 2, self.memset), (0.5, 2, self.mixed_graph),
+            (0.5, 3, self.event), (0.5, 3, self.timed_event), (0.5, 2, self.memset),
+            (0.5, 2, self.mixed_graph),
             (0.5, 2, self.cluster), (0.5, 2, self.cooperative), (0.5, 2, self.dependent),
             (0.5, 1, self.completion_event), (0.5, 2, self.synchronize),
             (0.4, 1, self.host_copy), (0.4, 1, self.legacy), (0.4, 1, self.graph_again),

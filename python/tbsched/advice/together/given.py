@@ -66,11 +66,11 @@ def _holds_up_none(event: Event, others: tuple[Event, ...], launches: tuple[Laun
     """Returns whether no launch can wait for an event that is no launch.
 
     A call that waits for nothing only takes time, and launches may arrive at any time. A record
-    orders nothing, but in the legacy stream. A host function alone in its stream waits for nothing,
+    without timing orders nothing, but in the legacy stream. A host function alone in its stream waits for nothing,
     and nothing but the legacy stream waits for it.
     """
     if isinstance(event, RecordEvent):
-        return event.stream != LEGACY_STREAM
+        return event.stream != LEGACY_STREAM and not event.timing
     if isinstance(event, HostCall):
         return event.waits is None
     if not isinstance(event, HostFunction):

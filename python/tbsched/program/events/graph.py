@@ -58,7 +58,7 @@ MAX_EDGES = 1_000_000
 # What work in a stream can have, and a node of a graph cannot.
 _NOT_IN_A_NODE = {
     "stream", "non_blocking", "programmatic", "trigger", "memory_wait", "completion_event",
-    "first_use", "delay", "host", "pinned", "blocking", "gpu", "peer",
+    "first_use", "delay", "host", "pinned", "blocking", "gpu", "peer", "timing",
 }  # fmt: skip
 _NODES: dict[str, Callable[[str, Any], Node | Memory]] = {
     "launch": launch_from_data,

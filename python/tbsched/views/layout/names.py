@@ -90,7 +90,8 @@ def call_names(sequence: Program) -> list[str]:
                 names.append(transfer_name(transfers, event))
                 transfers += 1
             case RecordEvent():
-                names.append(f"record event {event.event}")
+                timing = " with timing" if event.timing else ""
+                names.append(f"record event {event.event}{timing}")
             case WaitEvent():
                 names.append(f"make stream {event.stream} wait for event {event.event}")
             case Synchronize(stream=None, event=None):

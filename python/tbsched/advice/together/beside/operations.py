@@ -80,6 +80,8 @@ class Operation:
         work = self.work
         if isinstance(work, Copy):
             return work.bytes <= _OWN_QUEUE_BYTES or work.kind == "d2d"
+        if isinstance(work, RecordEvent) and work.timing:
+            return True
         return self.is_node or isinstance(
             work, Launch | Memset | WaitValue | WriteValue | HostFunction
         )
@@ -246,7 +248,7 @@ def _blocking_streams(sequence: Sequence) -> dict[object, bool]:
 
 
 def _unawaited(sequence: Sequence, asked: Set[int]) -> frozenset[int]:
-    """Returns the records of CUDA events for which nothing waits, but for those that are asked."""
+    """Returns the records without timing for which nothing waits, but for those that are asked."""
     others = (event for event in sequence if not isinstance(event, RecordEvent))
     awaited = {number for event in others for number in _cuda_events(event)}
     return frozenset(
@@ -254,6 +256,7 @@ def _unawaited(sequence: Sequence, asked: Set[int]) -> frozenset[int]:
         for k, event in enumerate(sequence)
         if isinstance(event, RecordEvent)
         and event.stream != LEGACY_STREAM  # others wait for that one
+        and not event.timing  # it holds a hardware queue
         and event.event not in awaited
         and k not in asked
     )

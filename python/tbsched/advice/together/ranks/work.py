@@ -134,6 +134,8 @@ class _Reading:
             case Launch():
                 self._launch(event)
             case RecordEvent():
+                if event.timing:
+                    self.unseen.add("records of events with timing")
                 self.recorded[event.event] = self._into(event.gpu, event.stream, event.host)
                 self.hosts_of_event.setdefault(event.event, set()).add(event.host)
             case WaitEvent():
