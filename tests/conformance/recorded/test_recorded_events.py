@@ -135,3 +135,48 @@ def test_queues_are_not_held_without_the_rule(ablation: str, kind: type) -> None
         assert starts(trace)[1:].min() > 900_000
         assert starts(predict(trace.sequence, spec, host=trace.host_gaps))[1:].max() < 900_000
     assert found == 3
+
+
+@functools.cache
+def records(queues: int) -> dict[str, list[Trace]]:
+    """The runs of each program with records of events, by name: "one:timed", "one:plain"."""
+    file = "timed-records-h200" if queues == 32 else f"timed-records-{queues}-h200"
+    found: dict[str, list[Trace]] = {}
+    for trace in load_traces(HOSTS / f"{file}.jsonl.xz"):
+        assert trace.id is not None
+        found.setdefault(trace.id.rpartition(":")[0], []).append(trace)
+    assert {len(runs) for runs in found.values()} == {6}
+    return found
+
+
+def gaps_us(trace: Trace) -> np.ndarray:
+    """From the end of the first launch to the start of each later one, in us."""
+    first = trace[0]
+    assert first.end_ns is not None
+    begin = starts(trace)
+    end = int(first.end_ns.max()) - int(first.start_ns.min())  # type: ignore[union-attr]
+    return np.asarray((begin[1:] - begin[0] - end) / 1e3)
+
+
+@pytest.mark.parametrize("queues", [32, 1])
+@pytest.mark.parametrize("timing", ["plain", "timed"])
+@pytest.mark.parametrize("name", ["one", "two", "four", "other", "both", "programmatic"])
+def test_records_with_timing_delay_a_stream_as_recorded(
+    name: str, timing: str, queues: int
+) -> None:
+    runs = records(queues)[f"{name}:{timing}"]
+    expected = gaps_us(predict(runs[0].sequence, "h200", connections=queues))
+    seen = np.median([gaps_us(trace) for trace in runs], axis=0)
+    tolerance = 5 if (name, timing) == ("programmatic", "plain") else 0.5
+    assert np.abs(expected - seen).max() < tolerance, (expected, seen)
+
+
+@pytest.mark.parametrize("timing", ["plain", "timed"])
+def test_records_with_timing_hold_their_hardware_queue_as_recorded(timing: str) -> None:
+    """Four streams behind a kernel of 300 us and a record: with one queue they wait."""
+    for queues in (32, 1):
+        runs = records(queues)[f"held:{timing}"]
+        expected = gaps_us(predict(runs[0].sequence, "h200", connections=queues, host=0.0)) > 0
+        assert expected.tolist() == 4 * [timing == "timed" and queues == 1]
+        for trace in runs:
+            assert ((gaps_us(trace) > 0) == expected).all()

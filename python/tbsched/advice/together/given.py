@@ -66,8 +66,8 @@ def _holds_up_none(event: Event, others: tuple[Event, ...], launches: tuple[Laun
     """Returns whether no launch can wait for an event that is no launch.
 
     A call that waits for nothing only takes time, and launches may arrive at any time. A record
-    without timing orders nothing, but in the legacy stream. A host function alone in its stream waits for nothing,
-    and nothing but the legacy stream waits for it.
+    without timing orders nothing, but in the legacy stream. A host function alone in its stream
+    waits for nothing, and nothing but the legacy stream waits for it.
     """
     if isinstance(event, RecordEvent):
         return event.stream != LEGACY_STREAM and not event.timing

@@ -55,11 +55,12 @@ class RecordEvent(_OfStream):
         host: the host thread that calls, 0 to 1023. A node has none.
         gpu: the index of the GPU whose stream it is. Events are the same for all GPUs. A node has
             that of its graph.
-        timing: whether the event was made without ``cudaEventDisableTiming``, as ``cudaEventCreate``
-            makes it. The stream then writes a time stamp: the record takes a place in its hardware
-            queue and holds up what is behind it there, of whatever stream; it delays later work of
-            the stream by 1.3 us, and a programmatic launch behind it waits as any launch. An event
-            has timing in all of its records, or in none. A node of a graph has none.
+        timing: whether the event was made without ``cudaEventDisableTiming``, as
+            ``cudaEventCreate`` makes it. The stream then writes a time stamp: the record takes a
+            place in its hardware queue and holds up what is behind it there, of whatever stream; on
+            an H200 it delays later work of the stream by 1.3 us, and a programmatic launch behind
+            it waits as any launch. An event has timing in all of its records, or in none. A node of
+            a graph has none.
 
     Raises:
         TypeError, ValueError: not a number from 0 on; names the field, the value and the limit.
