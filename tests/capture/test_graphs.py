@@ -8,7 +8,7 @@ import pytest
 
 from capture.conftest import Played
 from capture.test_unfinished import launch, of, played
-from tbsched.hangs.unfinished import unfinished_in
+from tbsched.hangs.unfinished import read_unfinished
 
 HOST, CHILD, WAIT_EVENT = 3, 4, 6  # as of CUgraphNodeType
 
@@ -173,7 +173,7 @@ def test_graph_has_ended_with_its_last_node(run: Played, tmp_path: Path) -> None
     code += ran(1, 71) + ran(1, 72) + ran(2, 71)
     lines = played(run, tmp_path, code)
     assert [line["issued"] for line in of(lines, "issued")] == [2]
-    assert [each.key for each in unfinished_in(tmp_path / "run.jsonl").operations] == [
+    assert [each.key for each in read_unfinished(tmp_path / "run.jsonl").operations] == [
         (2, 0), (2, 1),
     ]  # fmt: skip
 
@@ -193,5 +193,5 @@ def test_work_before_an_event_ends_with_the_first_node_of_a_graph_that_waited_fo
     code += replay(4) + "import time; time.sleep(1.2)\n" + ran(4, 71)
     lines = played(run, tmp_path, code)
     assert {line["ended"] for line in of(lines, "ended")} == {1, 2, 3}
-    left = unfinished_in(tmp_path / "run.jsonl").operations
+    left = read_unfinished(tmp_path / "run.jsonl").operations
     assert {each.call for each in left} == {4}

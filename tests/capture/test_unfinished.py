@@ -10,7 +10,7 @@ import pytest
 
 import tbsched as tb
 from capture.conftest import Played
-from tbsched.hangs.unfinished import StreamFacts, unfinished_in
+from tbsched.hangs.unfinished import StreamFacts, read_unfinished
 
 # What has not ended is written when it is half a second old.
 WAIT = "import os, signal, time\ntime.sleep(1.2)\n"
@@ -79,7 +79,7 @@ def test_place_of_a_launch_is_told_although_its_records_never_come(
 ) -> None:
     done = run(launch(1) + launch(2, 14) + WAIT + KILL, FAKE_CUPTI_CLOCK="1")
     assert done.stderr == ""
-    found = unfinished_in(tmp_path / "run.jsonl")
+    found = read_unfinished(tmp_path / "run.jsonl")
     assert found.gpus == {0: ("Fake H100", 132, "9.0")}
     assert found.streams[1, 13] == StreamFacts("non_blocking", -1)
     assert found.streams[1, 14] == StreamFacts("default", 0)
@@ -92,7 +92,7 @@ def test_what_has_ended_is_not_told(run: Played, tmp_path: Path) -> None:
     lines = played(run, tmp_path, code)
     assert of(lines, "context")
     # 1 came before 2 in its stream, 3 failed, 4 was waited for.
-    assert unfinished_in(tmp_path / "run.jsonl").operations == ()
+    assert read_unfinished(tmp_path / "run.jsonl").operations == ()
 
 
 @pytest.mark.parametrize("later_version", [False, True])
@@ -103,7 +103,7 @@ def test_waiting_for_the_context_ends_all_its_streams(
         launch(1) + launch(2, 14) + f'gpu.play("issue_context_synchronize", 3, {later_version})\n'
     )
     played(run, tmp_path, code)
-    assert unfinished_in(tmp_path / "run.jsonl").operations == ()
+    assert read_unfinished(tmp_path / "run.jsonl").operations == ()
 
 
 def test_what_was_issued_while_the_host_waited_may_not_have_ended(
@@ -209,7 +209,7 @@ def test_nothing_is_asked_about_a_stream_while_it_is_captured_into_a_graph(
     code += 'gpu.play("stream_capture", False, 0)\n' + launch(4, 14)
     done = run(code + WAIT + KILL, FAKE_CUPTI_CLOCK="1")
     assert done.stderr == ""
-    found = unfinished_in(tmp_path / "run.jsonl")
+    found = read_unfinished(tmp_path / "run.jsonl")
     assert [each.call for each in found.operations] == [4]
     assert found.streams[1, 14] == StreamFacts("default", 0)
 
@@ -446,5 +446,5 @@ def test_work_before_an_event_ends_with_what_waited_for_it(run: Played, tmp_path
     code += 'gpu.play("kernel", "_Z3addPfi", 4, 1, 13, wide(1), wide(2), 2, 32, 16, wide(0), 0)\n'
     lines = played(run, tmp_path, code)
     assert {line["ended"] for line in of(lines, "ended")} == {1, 2, 3}
-    left = unfinished_in(tmp_path / "run.jsonl").operations
+    left = read_unfinished(tmp_path / "run.jsonl").operations
     assert [each.call for each in left] == [5]

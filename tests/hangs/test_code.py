@@ -89,9 +89,9 @@ def test_loop_without_a_bound_is_not_said_to_be_slow(tmp_path: Path) -> None:
 
 
 def test_lock_that_comes_back_on_every_way_is_slow(tmp_path: Path) -> None:
-    assert code("gives_back").lock_comes_back
-    assert not code("keeps").lock_comes_back
-    assert not code("locks").lock_comes_back  # all threads of a warp take it
+    assert code("gives_back").releases_lock
+    assert not code("keeps").releases_lock
+    assert not code("locks").releases_lock  # all threads of a warp take it
     found = of(tmp_path, *with_code("gives_back", 1, 13))
     assert found.kind == "not_hanging"
     assert "gives_back is slow: nothing in the code keeps the lock" in found.reason
@@ -249,15 +249,15 @@ def test_kernel_that_hands_over_at_a_barrier_may_wait_for_ever(tmp_path: Path) -
     assert found.loops > 0
     assert not found.polls
     assert found.may_wait
-    assert not found.waits_inside
+    assert not found.waits_in_block_only
     lines = *with_code("hands_over", 1, 13), inside(2, "cuCtxSynchronize")
     assert of(tmp_path, *lines).kind == "not_known"
 
 
 def test_blocks_of_a_chained_scan_wait_for_earlier_ones_alone(tmp_path: Path) -> None:
-    assert code("chained").follows
-    assert not code("chained_back").follows
-    assert not code("grid_barrier").follows
+    assert code("chained").waits_for_earlier_blocks
+    assert not code("chained_back").waits_for_earlier_blocks
+    assert not code("grid_barrier").waits_for_earlier_blocks
     chained, back = (with_code(name, 1, 13, blocks=90_000) for name in ("chained", "chained_back"))
     found = of(tmp_path, *chained)
     assert (found.kind, found.reason.partition(":")[0]) == ("not_hanging", "chained is slow")
@@ -492,7 +492,7 @@ def test_kernels_that_answer_each_other_may_be_slow(tmp_path: Path) -> None:
 
 
 def test_blocks_that_take_turns_by_their_number_are_slow(tmp_path: Path) -> None:
-    assert code("in_turn").follows
+    assert code("in_turn").waits_for_earlier_blocks
     found = of(tmp_path, *with_code("in_turn", 1, 13, blocks=3000))
     assert found.kind == "not_hanging"
 

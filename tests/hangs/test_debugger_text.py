@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tbsched.hangs.snapshot import BlockRange, Gpu
 
 from tbsched.hangs import debugger_text
-from tbsched.hangs.look import Blocks, Gpu
 
 DEVICES = """
   Dev PCI Bus/Dev ID        Name Description SM Type SMs Warps/SM Lanes/Warp Max Regs/Lane  Mask
@@ -51,13 +51,13 @@ def test_no_kernels_are_none() -> None:
 
 def test_blocks_are_ranges_or_single_ones_with_their_sm() -> None:
     ranges = "*  (0,0,0)   (115,0,0)   116 running \n"
-    assert debugger_text.blocks_in(ranges) == (Blocks((0, 0, 0), (115, 0, 0), 116),)
+    assert debugger_text.blocks_in(ranges) == (BlockRange((0, 0, 0), (115, 0, 0), 116),)
     single = "*  (3,0,0) running   0  17 \n   (4,0,0) running   0 131 \n"
     assert [each.sm for each in debugger_text.blocks_in(single)] == [17, 131]
 
 
 def test_threads_are_counted_by_instruction() -> None:
-    most, least = debugger_text.places_in(THREADS)
+    most, least = debugger_text.pc_threads_in(THREADS)
     assert (most.pc, most.threads, most.block, most.thread) == (
         0x7F20A77A0100, 62, (0, 0, 0), (1, 0, 0),
     )  # fmt: skip
@@ -83,7 +83,7 @@ def test_names_have_no_arguments(invocation: str, name: str) -> None:
 def test_any_text_is_read(text: str) -> None:
     for read in (
         debugger_text.gpus_in, debugger_text.kernels_in, debugger_text.blocks_in,
-        debugger_text.places_in, debugger_text.threads_in,
+        debugger_text.pc_threads_in, debugger_text.threads_in,
     ):  # fmt: skip
         read(text)
     debugger_text.bare_name(text)

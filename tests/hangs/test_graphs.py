@@ -16,7 +16,7 @@ from hangs.conftest import RECORDED
 from hangs.test_hang import ALIVE, captured, issued
 from helpers import examples
 from tbsched.hangs.graphs import graph_of
-from tbsched.hangs.unfinished import unfinished_in
+from tbsched.hangs.unfinished import read_unfinished
 
 OLD = {"whole": False}
 # Programs that ran on one H200 or two: why they hang by construction, and the captures of their
@@ -122,7 +122,7 @@ def test_order_of_ranks_whose_collectives_are_in_graphs(tmp_path: Path) -> None:
     graphs = [*graph(0, [kernel("ncclDevKernel_A")]), *graph(1, [kernel("ncclDevKernel_B")])]
     ranks = []
     for rank, (first, second) in enumerate(((0, 1), (1, 0))):
-        calls = replay(1, 13, first, before=[7]), replay(2, 13, second, before=[7])
+        calls = (replay(1, 13, first, before=[7]), replay(2, 13, second, before=[7]))
         ranks.append(captured(tmp_path / f"r{rank}.jsonl", *graphs, *calls, ALIVE, process=rank))
     assert tb.hang(*ranks).kind == "order_of_ranks"
     assert tb.hang(ranks[0], ranks[0]).kind != "order_of_ranks"
@@ -130,9 +130,9 @@ def test_order_of_ranks_whose_collectives_are_in_graphs(tmp_path: Path) -> None:
 
 def test_kernels_of_a_graph_are_counted_from_those_before_it(tmp_path: Path) -> None:
     nodes = [kernel("a"), kernel("b"), kernel("a")]
-    lines = *graph(0, nodes), replay(1, 13, 0, before=[5, 9]), issued(2, 14, "a", before=7)
-    found = unfinished_in(captured(tmp_path / "run.jsonl", *lines, ALIVE)).operations
-    assert [(each.key, each.before, each.is_first) for each in found] == [
+    lines = (*graph(0, nodes), replay(1, 13, 0, before=[5, 9]), issued(2, 14, "a", before=7))
+    found = read_unfinished(captured(tmp_path / "run.jsonl", *lines, ALIVE)).operations
+    assert [(each.key, each.launches_before, each.is_first) for each in found] == [
         ((1, 0), 5, True), ((1, 1), 9, True), ((1, 2), 6, False), ((2, -1), 7, False),
     ]  # fmt: skip
 
@@ -141,7 +141,7 @@ def test_kernels_of_a_graph_are_counted_from_those_before_it(tmp_path: Path) -> 
 def test_edges_that_cannot_be_are_refused(tmp_path: Path, edges: list[object]) -> None:
     lines = graph(0, [kernel("k")], edges=edges)
     with pytest.raises(ValueError, match=r"run\.jsonl.*edges: "):
-        unfinished_in(captured(tmp_path / "run.jsonl", *lines))
+        read_unfinished(captured(tmp_path / "run.jsonl", *lines))
 
 
 @st.composite

@@ -20,7 +20,7 @@ from hangs.conftest import RECORDED, Answering
 from helpers import examples
 from tbsched.cli.app import app
 from tbsched.hangs import debugger, find
-from tbsched.hangs.memory import host_memory_in
+from tbsched.hangs.memory import parse_maps
 from tbsched.importers import captured_files
 
 HEAD: list[dict[str, Any]] = [
@@ -95,7 +95,7 @@ def test_changes_that_were_not_tried_are_said(
     found = of(tmp_path, *many, connections=32)
     assert (found.kind, found.fixes) == ("room", ())
     assert "Which changes help: of more than 8 kernels none are tried." in found.unseen
-    monkeypatch.setattr(find, "_FIXES", 0.0)
+    monkeypatch.setattr(find, "_FIX_SECONDS", 0.0)
     found = of(tmp_path, issued(1, 13, "grid", 300, 1024))
     assert found.fixes == ()
     assert "Whether more changes help: the search ended after 0 s." in found.unseen
@@ -494,7 +494,7 @@ def test_what_is_not_seen_and_could_have_run_has_ended(
 
 
 def test_memory_that_the_host_can_read_is_the_hosts() -> None:
-    memory = host_memory_in(
+    memory = parse_maps(
         "7f333d000000-7f335c800000 ---p 00000000 00:00 0 \n"
         "7f335c800000-7f335ca00000 rw-s 00000000 00:01 6149      /dev/zero (deleted)\n"
     )
@@ -508,7 +508,7 @@ def test_kernel_that_polls_the_host(
     answering: Answering, process: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answering("host_flag")
-    memory = host_memory_in("7f335c800000-7f335ca00000 rw-s 00000000 00:01 6149 /dev/zero\n")
+    memory = parse_maps("7f335c800000-7f335ca00000 rw-s 00000000 00:01 6149 /dev/zero\n")
     monkeypatch.setattr("tbsched.hangs.find.host_memory_of", lambda process: memory)
     found = tb.hang(pid=process)
     assert (found.kind, found.calls[0].function) == ("host", "cuStreamSynchronize")

@@ -44,7 +44,7 @@ class HostCall:
 
     @property
     def words(self) -> str:
-        """What it does, in words."""
+        """What it does, in words, such as ``waits for work on the GPU``."""
         return _WORDS.get(self.kind or "", "has not returned")
 
 
@@ -54,5 +54,5 @@ def is_copy(function: str) -> bool:
 
 
 def kind_of(function: str) -> str | None:
-    """Returns what a function of the driver waits for, as of :class:`HostCall`."""
+    """Returns the ``kind`` of a :class:`HostCall` of a driver's function; None: no such kind."""
     return next((kind for kind, pattern in _KINDS if re.match(pattern, function)), None)

@@ -7,36 +7,43 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tbsched.hangs.control_flow import ALL, comes_back, reached_by
+from tbsched.hangs.control_flow import ALL, barrier_arrivals, releases_lock
 from tbsched.hangs.disassembler import Instructions
-from tbsched.hangs.instruction import CLOCK, COUNTS, DESCRIPTOR, Instruction, names, split
+from tbsched.hangs.instruction import (
+    ADDITIONS,
+    CLOCK_READS,
+    DESCRIPTOR,
+    Instruction,
+    register_names,
+    split_operands,
+)
 from tbsched.hangs.ranges import Ranges
 from tbsched.program.reachable import reachable
 
 _CONSTANT = re.compile(r"c\[0x0\]\[(0x[0-9a-f]+)\]")
 _ADDRESS = re.compile(r"\[([^]]*)\]")
 _LEAVES = re.compile(r"^(EXIT|RET|BREAK|KILL)")
-_NOT_KNOWN = re.compile(r"^(BRX|BRXU|JMX|JMXU|JMP|CALL)\b")
+_UNKNOWN_TARGETS = re.compile(r"^(BRX|BRXU|JMX|JMXU|JMP|CALL)\b")
 # Loads that see what others write, and atomics.
-_SEES = re.compile(r"^(?:LDG?|LD)\.\S*(?:STRONG|MMIO)|^(?:ATOMG?|ATOM)\.")
-_PLAIN = re.compile(r"^LDG?\.E(?:\.(?:64|128|CONSTANT|[SU](?:8|16)))*\s")
-_ADDS = re.compile(r"^ATOMG?\.\S*(?:ADD|INC|DEC|OR|AND|XOR|MAX|MIN)")
-_COUNTER = re.compile(r"^ATOMG?\.\S*(?:ADD|INC|DEC)")
+_STRONG_LOADS = re.compile(r"^(?:LDG?|LD)\.\S*(?:STRONG|MMIO)|^(?:ATOMG?|ATOM)\.")
+_PLAIN_LOADS = re.compile(r"^LDG?\.E(?:\.(?:64|128|CONSTANT|[SU](?:8|16)))*\s")
+_ATOMIC_UPDATES = re.compile(r"^ATOMG?\.\S*(?:ADD|INC|DEC|OR|AND|XOR|MAX|MIN)")
+_ATOMIC_COUNTERS = re.compile(r"^ATOMG?\.\S*(?:ADD|INC|DEC)")
 _TENSOR_STORES = ("UTMAST", "UTMARED", "UBLKCP", "UBLKRED", "STAS", "SUST", "SURED")
-_BLOCK = re.compile(r"^(?:S2R|S2UR)\s+\S+\s*,\s*SR_CTAID\.X")
+_READS_BLOCK_INDEX = re.compile(r"^(?:S2R|S2UR)\s+\S+\s*,\s*SR_CTAID\.X")
 _CALLS = re.compile(r"^(?:CALL|S2R|S2UR|CS2R)\b")
-_CLOCK_OR_COUNTER = re.compile(f"{CLOCK.pattern}|{_COUNTER.pattern}")
+_CLOCK_OR_COUNTER = re.compile(f"{CLOCK_READS.pattern}|{_ATOMIC_COUNTERS.pattern}")
 # What counts, moves a count, or halves it.
-_STEPS = re.compile(
+_COUNTING = re.compile(
     r"^(?:U?IADD3?|VIADD|IMAD\.IADD|U?IMAD\.MOV|U?MOV|USHF|SHF\.|U?LEA|IMAD\.SHL|U?SEL)\b"
 )
-_EQUALS = re.compile(r"^U?ISETP\.(?:NE|EQ)\b")
-_SOON = 1 << 22  # instructions of a thread: a second, if each of them waits for memory
-_SLEEP = 1 << 12  # instructions that take as long as the longest sleep, a millisecond
-_DEEPEST = 16  # steps back from an address to what it is made of
+_EQUALITY_TESTS = re.compile(r"^U?ISETP\.(?:NE|EQ)\b")
+_MAX_INSTRUCTIONS = 1 << 22  # instructions of a thread: a second, if each of them waits for memory
+_SLEEP_INSTRUCTIONS = 1 << 12  # instructions that take as long as the longest sleep, a millisecond
+_MAX_DEPTH = 16  # steps back from an address to what it is made of
 _STORES = re.compile(r"^(?:STG?|REDG?|ATOMG?)\.")
-_LOADED = re.compile(r"^(?:LD|LDG|ATOM|ATOMG|LDL|LDS)\b")
-_LOCAL = re.compile(r"^(?:LDS|ATOMS|LD\.|SYNCS\.PHASECHK)")
+_LOADS = re.compile(r"^(?:LD|LDG|ATOM|ATOMG|LDL|LDS)\b")
+_BLOCK_LOCAL_LOADS = re.compile(r"^(?:LDS|ATOMS|LD\.|SYNCS\.PHASECHK)")
 _ZERO = re.compile(r"^(?:MOV|CS2R|IMAD\.MOV\S*)\s+\S+,\s*(?:RZ,\s*RZ,\s*)?(?:RZ|SRZ|0x0)$")
 _VARIES = re.compile(
     r"^(?:LD|LDG|LDS|LDL|ATOM|ATOMG|ATOMS|CS2R|S2R|S2UR|SHFL|SYNCS|SUATOM|TEX|TLD|MATCH|VOTE|LDGSTS"
@@ -49,13 +56,13 @@ class Poll:
     """A loop that a kernel leaves only when memory has another value.
 
     Attributes:
-        at: the address of the load in the code.
+        address: the address of the load in the code.
         is_local: whether that is memory of the block.
         arguments: places of the kernel's arguments that its address comes from, in bytes.
         is_indirect: whether the address was itself loaded from memory.
     """
 
-    at: int
+    address: int
     is_local: bool
     arguments: tuple[int, ...]
     is_indirect: bool
@@ -70,14 +77,14 @@ class KernelCode:
         loops: how many loops it has.
         has_endless_loop: whether one has no way out, or none that changes while it runs.
         has_barrier: whether threads of a block, or of a grid, wait for each other.
-        hands_over: whether threads arrive at a barrier at which only others wait.
+        has_barrier_arrive: whether threads arrive at a barrier at which only others wait.
         written: places of the arguments that addresses of its stores and atomics come from.
         writes_anywhere: whether it writes to addresses that it loads from memory.
-        follows: whether a block waits only for what blocks before it write, as in a chained scan.
+        waits_for_earlier_blocks: whether a block waits only for what blocks before it write.
         is_whole: whether all of it was understood: no jump or call to an unknown place.
-        grid_barrier: who comes to the barriers of a cooperative grid, as of ``reached_by``, if it
-            polls nothing else; None: it has none, or blocks differ.
-        lock_comes_back: whether it polls one lock alone, which one thread of a block takes and
+        grid_barrier: which blocks arrive at barriers of a cooperative grid (``barrier_arrivals``),
+            if it polls nothing else; None: it has none, or blocks differ.
+        releases_lock: whether it polls one lock alone, which one thread of a block takes and
             gives back on every way.
         open_loops: how many loops are left neither by a count nor by the time nor by memory that
             others write.
@@ -92,13 +99,13 @@ class KernelCode:
     loops: int
     has_endless_loop: bool
     has_barrier: bool
-    hands_over: bool
+    has_barrier_arrive: bool
     written: frozenset[int]
     writes_anywhere: bool
-    follows: bool
+    waits_for_earlier_blocks: bool
     is_whole: bool
     grid_barrier: str | None = None
-    lock_comes_back: bool = False
+    releases_lock: bool = False
     open_loops: int = 0
     is_one_open_loop: bool = False
     only_waits: bool = False
@@ -107,32 +114,32 @@ class KernelCode:
 
     @property
     def may_wait(self) -> bool:
-        """Returns whether it may wait for ever: for others, for itself, or at a barrier.
-
-        Blocks start in their order. So one that waits for blocks before it waits for some that run.
-        """
-        return (bool(self.polls) and not self.follows) or self._waits_without_poll
+        """Returns whether it may wait for ever: for others, for itself, or at a barrier. Blocks
+        start in their order. So one that waits for blocks before it waits for some that run."""
+        return (bool(self.polls) and not self.waits_for_earlier_blocks) or self._waits_without_poll
 
     @property
-    def is_in_step(self) -> bool:
-        """Whether it waits at barriers of a cooperative grid alone, to which all blocks come."""
+    def waits_at_barriers_only(self) -> bool:
+        """Whether it waits only at barriers of a cooperative grid at which all blocks arrive."""
         return self.grid_barrier == ALL and not self._waits_without_poll
 
     @property
-    def takes_turns(self) -> bool:
+    def waits_for_lock_only(self) -> bool:
         """Whether it waits for a lock alone, which each that takes it gives back."""
-        return self.lock_comes_back and not self._waits_without_poll
+        return self.releases_lock and not self._waits_without_poll
 
     @property
-    def waits_inside(self) -> bool:
-        """Whether it waits for its own block alone: if it has ended before, it ends."""
-        is_local = all(each.is_local for each in self.polls)
+    def waits_in_block_only(self) -> bool:
+        """Whether it polls memory of its own block alone, and waits for nothing else."""
+        is_local = all(poll.is_local for poll in self.polls)
         return bool(self.polls) and is_local and not self._waits_without_poll
 
     @property
     def _waits_without_poll(self) -> bool:
         """Whether it may wait for ever without a poll, however often it has ended before."""
-        return self.has_endless_loop or not self.is_whole or self.must_wait or self.hands_over
+        return (
+            self.has_endless_loop or not self.is_whole or self.must_wait or self.has_barrier_arrive
+        )
 
     @property
     def must_wait(self) -> bool:
@@ -141,561 +148,571 @@ class KernelCode:
 
 
 def kernel_code(instructions: Instructions, parameters_at: int) -> KernelCode:
-    """Returns what a kernel may wait for.
+    """Returns what a kernel may wait for, from its instructions.
 
     Args:
         instructions: all of its code.
         parameters_at: where its arguments begin in constant bank 0.
     """
-    return _Reading(instructions, parameters_at).answer()
+    return _KernelReader(instructions, parameters_at).answer()
 
 
 @dataclass(frozen=True, slots=True)
-class _Sum:
-    """A constant, and terms with their factors: the word of an argument, or an instruction."""
+class _LinearSum:
+    """Constant + factor · term + …; a term is an argument's word (``c528``) or an instruction."""
 
     constant: int = 0
     terms: tuple[tuple[int | str, int], ...] = ()
 
-    def plus(self, other: _Sum) -> _Sum:
-        """Returns the sum of two linear expressions."""
+    def plus(self, other: _LinearSum) -> _LinearSum:
+        """Returns the sum of two linear sums."""
         factors = dict(self.terms)
         for term, factor in other.terms:
             factors[term] = factors.get(term, 0) + factor
         terms = sorted(((t, f) for t, f in factors.items() if f), key=lambda each: str(each[0]))
-        return _Sum(self.constant + other.constant, tuple(terms))
+        return _LinearSum(self.constant + other.constant, tuple(terms))
 
-    def times(self, factor: int) -> _Sum:
-        return _Sum(self.constant * factor, tuple((term, f * factor) for term, f in self.terms))
+    def times(self, factor: int) -> _LinearSum:
+        """Returns the linear sum multiplied by an integer."""
+        terms = tuple((term, own * factor) for term, own in self.terms)
+        return _LinearSum(self.constant * factor, terms)
 
 
-def _total(values: Iterable[_Sum | None]) -> _Sum | None:
+def _sum_of(values: Iterable[_LinearSum | None]) -> _LinearSum | None:
     """Returns the sum of several values; None if one is unknown."""
-    total = _Sum()
-    for each in values:
-        if each is None:
+    total = _LinearSum()
+    for value in values:
+        if value is None:
             return None
-        total = total.plus(each)
+        total = total.plus(value)
     return total
 
 
-def _product(one: _Sum | None, other: _Sum | None) -> _Sum | None:
-    if one is None or other is None or (one.terms and other.terms):
+def _product(left: _LinearSum | None, right: _LinearSum | None) -> _LinearSum | None:
+    """Returns the product of two linear sums; None: one is unknown, or neither is a constant."""
+    if left is None or right is None or (left.terms and right.terms):
         return None
-    return one.times(other.constant) if not other.terms else other.times(one.constant)
+    return left.times(right.constant) if not right.terms else right.times(left.constant)
 
 
-class _Reading:
+class _KernelReader:
+    """Instructions of a kernel by index, the reachable ones, and loops as ranges of indices."""
+
     def __init__(self, instructions: Instructions, parameters_at: int) -> None:
         self.parameters_at = parameters_at
-        self.every = [Instruction(at, text) for at, text in instructions]
-        self.place = {each.at: number for number, each in enumerate(self.every)}
+        self.code = [Instruction(address, text) for address, text in instructions]
+        self.bodies = [own.body for own in self.code]
+        self.index_at = {own.address: index for index, own in enumerate(self.code)}
         self.reached = self._reached()
         self.loops = tuple(self._loops())
-        self.ranges = Ranges(self.every, self.reached, self.loops, self._exits, parameters_at)
+        self.ranges = Ranges(self.code, self.reached, self.loops, self._exits, parameters_at)
 
     def _reached(self) -> set[int]:
-        """Returns numbers of instructions that can be reached from the first."""
-        found: set[int] = set()
-        left = [0] if self.every else []
-        while left:
-            number = left.pop()
-            while number < len(self.every) and number not in found:
-                found.add(number)
-                own = self.every[number]
-                left += [self.place[to] for to in (own.target, own.called) if to in self.place]
-                ends = own.target is not None or _LEAVES.match(own.body)
-                if ends and not own.is_conditional:
+        """Returns the indices of instructions that can be reached from the first."""
+        reached: set[int] = set()
+        starts = [0] if self.code else []
+        while starts:
+            index = starts.pop()
+            while index < len(self.code) and index not in reached:
+                reached.add(index)
+                inst = self.code[index]
+                targets = inst.target, inst.call_target
+                starts += [self.index_at[target] for target in targets if target in self.index_at]
+                ends = inst.target is not None or _LEAVES.match(inst.body)
+                if ends and not inst.is_conditional:
                     break
-                number += 1
-        return found
+                index += 1
+        return reached
 
     def answer(self) -> KernelCode:
-        """Returns what the code of a kernel can wait for."""
+        """Returns what the kernel may wait for."""
         loops = self.loops
-        looks: dict[range, list[int]] = {}
-        for number in sorted(self.reached):
+        polling: dict[range, list[int]] = {}
+        for index in sorted(self.reached):
             for loop in loops:
-                if number in loop and self._looks(number, loop):
-                    looks.setdefault(loop, []).append(number)
-        found = [poll for loop, numbers in looks.items() for poll in self._polls(numbers, loop)]
-        polls = dict.fromkeys(found)  # a load is in each loop around it
-        bodies = [self.every[number].body for number in self.reached]
-        sources = [self._source(number) for number in self._stores()]
+                if index in loop and self._is_polling_load(index, loop):
+                    polling.setdefault(loop, []).append(index)
+        polls: dict[Poll, None] = {}  # a load is in each loop around it, and counts once
+        for loop, loads in polling.items():
+            polls |= dict.fromkeys(self._polls(loads, loop))
+        bodies = [self.bodies[index] for index in self.reached]
+        sources = [self._address_source(index) for index in self._stores()]
         return KernelCode(
             polls=tuple(polls),
             loops=len(loops),
             has_endless_loop=any(self._is_endless(each) for each in loops),
             has_barrier=any(body.startswith(("BAR.", "UCGABAR", "SYNCS")) for body in bodies),
-            hands_over=any(body.startswith("BAR.ARV") for body in bodies),
-            written=frozenset(place for arguments, _ in sources for place in arguments),
+            has_barrier_arrive=any(body.startswith("BAR.ARV") for body in bodies),
+            written=frozenset(offset for arguments, _ in sources for offset in arguments),
             writes_anywhere=any(is_indirect for _, is_indirect in sources)
             or any(body.startswith(_TENSOR_STORES) for body in bodies),
-            follows=bool(polls) and all(self._follows(poll) for poll in polls),
-            is_whole=not any(self._goes_elsewhere(self.every[number]) for number in self.reached),
+            waits_for_earlier_blocks=bool(polls)
+            and all(self._waits_for_earlier_block(poll) for poll in polls),
+            is_whole=not any(self._has_unknown_target(self.code[index]) for index in self.reached),
             grid_barrier=self._grid_barrier(polls),
-            lock_comes_back=self._lock_comes_back(looks, polls),
-            open_loops=len(self._open_loops({*looks})),
-            is_one_open_loop=len(loops) == 1 and self._is_one_open_loop({*looks}),
-            only_waits=self._only_waits(looks),
+            releases_lock=self._releases_lock(polling, polls),
+            open_loops=len(self._open_loops({*polling})),
+            is_one_open_loop=len(loops) == 1 and self._is_one_open_loop({*polling}),
+            only_waits=self._only_waits(polling),
             waits_for_previous=any(body.startswith("ACQBULK") for body in bodies),
-            triggers=self._triggers(min((loop.start for loop in looks), default=len(self.every))),
+            triggers=self._triggers(min((loop.start for loop in polling), default=len(self.code))),
         )
 
-    def _triggers(self, before: int) -> bool:
-        """Returns whether a block triggers a programmatic launch on its way to an instruction."""
-        for number in range(before):
-            own = self.every[number]
-            if own.target is not None:
+    def _triggers(self, end: int) -> bool:
+        """Returns whether each block triggers a programmatic launch before an instruction."""
+        for index in range(end):
+            instruction = self.code[index]
+            if instruction.target is not None:
                 return False
-            if own.body.startswith("PREEXIT") and own.guard is None:
+            if instruction.body.startswith("PREEXIT") and instruction.guard is None:
                 return True
         return False
 
-    def _only_waits(self, looks: dict[range, list[int]]) -> bool:
-        """Returns whether no loop takes long without waiting."""
+    def _only_waits(self, polling_loads: dict[range, list[int]]) -> bool:
+        """Returns whether each loop polls, never ends, or has a constant number of turns."""
         endless = [loop for loop in self.loops if self._is_endless(loop)]
         return all(
             any(loop.start >= each.start and loop.stop <= each.stop for each in endless)
-            or self._is_spin(looks.get(loop, []), loop)
-            or self._is_short(loop, looks, self.ranges.turns(loop))
-            or self._is_short(loop, looks, self._moves(looks.get(loop, []), loop))
+            or self._is_spin(polling_loads.get(loop, []), loop)
+            or self._is_short(loop, polling_loads, self.ranges.turns(loop))
+            or self._is_short(loop, polling_loads, self._moves(polling_loads.get(loop, []), loop))
             for loop in self.loops
         )
 
-    def _is_spin(self, numbers: list[int], loop: range) -> bool:
-        """Returns whether a loop polls, and at the same address in each turn."""
-        polls = [*self._polls(numbers, loop)]
-        return bool(polls) and all(self._is_fixed(self.place[poll.at], loop) for poll in polls)
+    def _is_spin(self, load_indices: list[int], loop: range) -> bool:
+        """Returns whether a loop polls, and polls the same addresses in each turn."""
+        polls = [*self._polls(load_indices, loop)]
+        return bool(polls) and all(
+            self._has_fixed_address(self.index_at[poll.address], loop) for poll in polls
+        )
 
-    def _is_fixed(self, number: int, loop: range) -> bool:
+    def _has_fixed_address(self, index: int, loop: range) -> bool:
         """Returns whether a load of a loop has the same address in each turn."""
-        if self._address(number) is not None:
+        if self._address(index) is not None:
             return True
-        return not self._of_address(number) & self._written_in(loop)
+        return not self._address_registers(index) & self._registers_written(loop)
 
-    def _of_address(self, number: int) -> set[str]:
-        """Returns the registers of the address of a load or store."""
-        address = _ADDRESS.search(DESCRIPTOR.sub("", self.every[number].body))
-        return set(names([address[1]], True)) if address is not None else set()
+    def _address_registers(self, index: int) -> set[str]:
+        """Returns the registers in the address of a load or store."""
+        address = _ADDRESS.search(DESCRIPTOR.sub("", self.bodies[index]))
+        return set(register_names([address[1]], True)) if address is not None else set()
 
-    def _written_in(self, loop: Iterable[int]) -> set[str]:
-        return {name for each in loop for name in self.every[each].writes}
+    def _registers_written(self, loop: Iterable[int]) -> set[str]:
+        """Returns the registers that the instructions of a loop write."""
+        return {name for index in loop for name in self.code[index].writes}
 
-    def _writer_before(self, name: str, number: int) -> int | None:
-        """Returns the last instruction before another one, in the code, that writes a register."""
-        before = range(number - 1, -1, -1)
-        return next((each for each in before if name in self.every[each].writes), None)
+    def _last_writer(self, register: str, index: int) -> int | None:
+        """Returns the index of the last writer of a register before another index; None: none."""
+        before = range(index - 1, -1, -1)
+        return next((earlier for earlier in before if register in self.code[earlier].writes), None)
 
-    def _is_short(self, loop: range, looks: dict[range, list[int]], turns: int | None) -> bool:
+    def _is_short(self, loop: range, polling_loads: dict[range, list[int]], turns: int | None) -> bool:
         """Returns whether a thread is soon through so many turns of a loop; None: unknown.
 
         Loops around it that wait or never end do not count: a thread is in one turn of those.
         """
-        bodies = [self.every[at].body for at in loop]
+        bodies = [self.code[at].body for at in loop]
         sleeps = sum(body.startswith("NANOSLEEP") for body in bodies)
-        executed = math.inf if turns is None else float(len(bodies) + sleeps * _SLEEP) * turns
+        executed = math.inf if turns is None else float(len(bodies) + sleeps * _SLEEP_INSTRUCTIONS) * turns
         for each in self.loops:
             is_around = each.start <= loop.start and loop.stop <= each.stop and each != loop
             waits = is_around and (
-                self._is_endless(each) or self._is_spin(looks.get(each, []), each)
+                self._is_endless(each) or self._is_spin(polling_loads.get(each, []), each)
             )
             if is_around and not waits:
                 around = self.ranges.turns(each)
                 executed *= math.inf if around is None else around
-        return executed <= _SOON
+        return executed <= _MAX_INSTRUCTIONS
 
     def _moves(self, numbers: list[int], loop: range) -> int | None:
         """Returns in how many turns at most a loop that polls goes on to another address.
 
         None: it does not poll, or it goes on as long as memory says.
         """
-        polls = [self.place[poll.at] for poll in self._polls(numbers, loop)]
+        polls = [self.index_at[poll.address] for poll in self._polls(numbers, loop)]
         if not polls:
             return None
         written = self.ranges.code.writers
 
         def made_of(at: int) -> list[int]:
             """Returns the instructions of the loop from which an instruction has its values."""
-            own = self.every[at]
+            own = self.code[at]
             values = own.reads - own.guards
             return [to for name in values for to in written(name, at) if to in loop]
 
-        first = [to for at in polls for name in self._of_address(at) for to in written(name, at)]
+        first = [to for at in polls for name in self._address_registers(at) for to in written(name, at)]
         found = reachable((at for at in first if at in loop), made_of)
-        if any(_VARIES.match(self.every[at].body) for at in found):
+        if any(_VARIES.match(self.code[at].body) for at in found):
             return None
         carried = [at for at in found if at in reachable(made_of(at), made_of)]
         moves = [self.ranges.steps(at, loop) for at in carried]
         known = [each for each in moves if each is not None]
         return sum(known) if len(known) == len(moves) else None
 
-    def _open_loops(self, looking: set[range]) -> list[range]:
-        """Loops that neither a count nor the time ends, and that look at no memory of others."""
+    def _open_loops(self, polling_loops: set[range]) -> list[range]:
+        """Returns the loops that do not poll and that neither a count nor the clock ends."""
         return [
             loop
             for loop in self.loops
-            if loop not in looking
-            and not any(self._is_bound(leaving, loop) for leaving in self._exits(loop))
+            if loop not in polling_loops
+            and not any(self._is_bounded(branch, loop) for branch in self._exits(loop))
         ]
 
-    def _is_one_open_loop(self, looking: set[range]) -> bool:
-        """Returns whether the only loop is an open one that reads no memory."""
+    def _is_one_open_loop(self, polling_loops: set[range]) -> bool:
+        """Returns whether the only loop is an open one, and reads no memory."""
         (loop,) = self.loops
-        return bool(self._open_loops(looking)) and not any(
-            _VARIES.match(self.every[each].body) and not _CALLS.match(self.every[each].body)
-            for each in loop
+        return bool(self._open_loops(polling_loops)) and not any(
+            _VARIES.match(self.bodies[index]) and not _CALLS.match(self.bodies[index])
+            for index in loop
         )
 
-    def _is_bound(self, leaving: Instruction, loop: range) -> bool:
-        """Returns whether a count or the time has a say in when a branch leaves a loop."""
-        found = self._deciders(leaving, loop)
+    def _is_bounded(self, branch: Instruction, loop: range) -> bool:
+        """Returns whether a count or the clock helps to decide when a branch leaves a loop."""
+        deciders = self._deciders(branch, loop)
         return any(
-            _CLOCK_OR_COUNTER.match(self.every[each].body) or self._is_counter(each, found, loop)
-            for each in found
+            _CLOCK_OR_COUNTER.match(self.bodies[index]) or self._is_counter(index, deciders, loop)
+            for index in deciders
         )
 
-    def _is_counter(self, number: int, among: set[int], loop: range) -> bool:
-        """Returns whether an integer is added to its own value of the turn before, or shifted."""
+    def _is_counter(self, index: int, deciders: set[int], loop: range) -> bool:
+        """Returns whether an instruction adds to, or shifts, its own result of the turn before."""
 
-        def steps(at: int) -> Iterator[int]:
-            for name in self.every[at].reads:
-                for writer in self._writers(name, at, loop):
-                    if writer in among and _STEPS.match(self.every[writer].body):
+        def steps(reader: int) -> Iterator[int]:
+            """Yields the counting instructions whose results an instruction reads."""
+            for register in self.code[reader].reads:
+                for writer in self._possible_writers(register, reader, loop):
+                    if writer in deciders and _COUNTING.match(self.bodies[writer]):
                         yield writer
 
-        is_step = _STEPS.match(self.every[number].body)
-        return bool(is_step) and number in reachable(steps(number), steps)
+        is_step = _COUNTING.match(self.bodies[index])
+        return bool(is_step) and index in reachable(steps(index), steps)
 
-    def _lock_comes_back(self, looks: dict[range, list[int]], polls: Iterable[Poll]) -> bool:
-        """Returns whether all polls take one lock, which is given back on every way."""
-        numbers = [self.place[poll.at] for poll in polls]
-        places = {self._source(number) for number in numbers}
-        is_lock = all(".CAS" in self.every[number].body for number in numbers)
-        if len(numbers) != 1 or len(places) != 1 or not is_lock:
+    def _releases_lock(self, polling_loads: dict[range, list[int]], polls: Iterable[Poll]) -> bool:
+        """Returns whether all polls take one lock, which every path afterwards releases."""
+        poll_indices = [self.index_at[poll.address] for poll in polls]
+        sources = {self._address_source(index) for index in poll_indices}
+        is_lock = all(".CAS" in self.bodies[index] for index in poll_indices)
+        if len(poll_indices) != 1 or len(sources) != 1 or not is_lock:
             return False
-        (taken,), (place,) = numbers, places
-        given = [
-            each
-            for each in self._stores()
-            if ".CAS" not in self.every[each].body and self._source(each) == place
+        (acquire,), (source,) = poll_indices, sources
+        releases = [
+            store
+            for store in self._stores()
+            if ".CAS" not in self.bodies[store] and self._address_source(store) == source
         ]
-        behind = min(loop.stop for loop, own in looks.items() if taken in own)
-        return behind in self.reached and comes_back(self.every, self.reached, taken, behind, given)
+        end = min(loop.stop for loop, loads in polling_loads.items() if acquire in loads)
+        return end in self.reached and releases_lock(
+            self.code, self.reached, acquire, end, releases
+        )
 
     def _grid_barrier(self, polls: dict[Poll, None]) -> str | None:
-        """Returns who comes to the barriers of a cooperative grid, if it polls nothing else.
-
-        Their memory is of the driver: its address is before the arguments in constant bank 0.
-        """
-        looked = {self._in_driver_memory(self.place[poll.at]) for poll in polls}
+        """Returns which blocks arrive at the barriers of a grid that polls nothing else; or None.
+        Their memory is of the driver: its address is before the arguments in constant bank 0."""
+        barrier = {self._driver_address(self.index_at[poll.address]) for poll in polls}
         arrivals = [
-            number
-            for number in sorted(self.reached)
-            if _ADDS.match(self.every[number].body) and self._in_driver_memory(number) in looked
+            index
+            for index in sorted(self.reached)
+            if _ATOMIC_UPDATES.match(self.bodies[index]) and self._driver_address(index) in barrier
         ]
-        if not looked or None in looked or not arrivals:
+        if not barrier or None in barrier or not arrivals:
             return None
-        return reached_by(self.every, self.reached, arrivals)
+        return barrier_arrivals(self.code, self.reached, arrivals)
 
-    def _in_driver_memory(self, number: int) -> _Sum | None:
-        """Returns the address of a load or atomic that the driver gave; None: another."""
-        address = self._address(number)
+    def _driver_address(self, index: int) -> _LinearSum | None:
+        """Returns the address of a load or atomic if the driver gave it; None: another one."""
+        address = self._address(index)
         if address is None or not address.terms:
             return None
-        words = [str(term) for term, _ in address.terms]
-        is_given = all(
-            each.startswith("c") and int(each[1:]) < self.parameters_at for each in words
-        )
+        terms = [str(term) for term, _ in address.terms]
+        is_given = all(t.startswith("c") and int(t[1:]) < self.parameters_at for t in terms)
         return address if is_given else None
 
-    def _goes_elsewhere(self, own: Instruction) -> bool:
-        """Returns whether an instruction goes to a place that is not known."""
-        if own.target is not None or own.called is not None:
-            return own.target not in self.place and own.called not in self.place
-        return bool(_NOT_KNOWN.match(own.body))
+    def _has_unknown_target(self, inst: Instruction) -> bool:
+        """Returns whether an instruction jumps to, or calls, an address that is not known."""
+        targets = {inst.target, inst.call_target} - {None}
+        if targets:
+            return not targets & self.index_at.keys()
+        return bool(_UNKNOWN_TARGETS.match(inst.body))
 
     def _loops(self) -> Iterator[range]:
-        """Yields the instructions of each loop, from a backward branch's target up to it.
+        """Yields the instructions of each loop, from a backward branch's target up to it. Two
+        branches back to one place are two loops, one in the other."""
+        spans: set[tuple[int, int]] = set()
+        for index in self.reached:
+            target = self.code[index].target
+            if target is not None and target in self.index_at and self.index_at[target] <= index:
+                spans.add((self.index_at[target], index + 1))
+        yield from (range(begin, end) for begin, end in sorted(spans))
 
-        Two branches back to one place are two loops, one in the other.
-        """
-        found: set[tuple[int, int]] = set()
-        for number in self.reached:
-            target = self.every[number].target
-            if target is not None and target in self.place and self.place[target] <= number:
-                found.add((self.place[target], number + 1))
-        yield from (range(begin, end) for begin, end in sorted(found))
-
-    def _looks(self, number: int, loop: range) -> bool:
-        """Returns whether an instruction reads memory that other blocks or the host may change."""
-        body = self.every[number].body
-        if _SEES.match(body):  # an atomic that counts gets on each time: a counter of work
-            return not _COUNTER.match(body) or self._adds_nothing(self.every[number])
-        inside = [self.every[each].body for each in loop]
-        if _PLAIN.match(body):
-            return self._is_read_again(number, loop, inside)
-        return bool(_LOCAL.match(body)) and not any(
-            each.startswith(("BAR.", "STS")) for each in inside
+    def _is_polling_load(self, index: int, loop: range) -> bool:
+        """Returns whether an instruction reads memory that other threads or the host may change."""
+        body = self.bodies[index]
+        if _STRONG_LOADS.match(body):  # an atomic that counts gets on each time: a counter of work
+            return not _ATOMIC_COUNTERS.match(body) or self._adds_nothing(self.code[index])
+        loop_bodies = [self.bodies[loop_index] for loop_index in loop]
+        if _PLAIN_LOADS.match(body):
+            return self._is_fenced_load(index, loop, loop_bodies)
+        return bool(_BLOCK_LOCAL_LOADS.match(body)) and not any(
+            body_.startswith(("BAR.", "STS")) for body_ in loop_bodies
         )
 
-    def _is_read_again(self, number: int, loop: range, inside: list[str]) -> bool:
-        """Returns whether a plain load reads the same address in each turn, which none writes.
-
-        Compilers leave it in a loop only where a fence makes it see what others write.
-        """
+    def _is_fenced_load(self, index: int, loop: range, loop_bodies: list[str]) -> bool:
+        """Returns whether a plain load is behind a fence, at one address, in a loop without stores.
+        Compilers leave it in a loop only where a fence makes it see what others write."""
         return (
-            any(each.startswith(("MEMBAR", "CCTL.IVALL")) for each in inside)
-            and not any(_STORES.match(each) for each in inside)
-            and not self._of_address(number) & self._written_in(loop)
+            any(body.startswith(("MEMBAR", "CCTL.IVALL")) for body in loop_bodies)
+            and not any(_STORES.match(body) for body in loop_bodies)
+            and not self._address_registers(index) & self._registers_written(loop)
         )
 
-    def _polls(self, numbers: list[int], loop: range) -> Iterator[Poll]:
-        """Yields the loads of a loop that is left by what they load alone."""
+    def _polls(self, load_indices: list[int], loop: range) -> Iterator[Poll]:
+        """Yields the loads that alone decide when a loop ends; none if other values decide, too."""
         deciding: set[int] = set()
-        for leaving in self._exits(loop):
-            found = self._deciders(leaving, loop)
-            own = found & {*numbers}
-            if not own or any(self._goes_on(each, loop) for each in found):
+        for branch in self._exits(loop):
+            deciders = self._deciders(branch, loop)
+            loads = deciders & {*load_indices}
+            if not loads or any(self._changes_by_itself(decider, loop) for decider in deciders):
                 return
-            deciding |= own
-        for number in sorted(deciding):
-            body = self.every[number].body
-            is_local = not _SEES.match(body) and not _PLAIN.match(body)
-            yield Poll(self.every[number].at, is_local, *self._source(number))
+            deciding |= loads
+        for index in sorted(deciding):
+            body = self.bodies[index]
+            is_local = not _STRONG_LOADS.match(body) and not _PLAIN_LOADS.match(body)
+            yield Poll(self.code[index].address, is_local, *self._address_source(index))
 
-    def _goes_on(self, number: int, loop: range) -> bool:
-        """Returns whether an instruction has another result by itself: a clock, or a count.
-
-        What counts only if memory that others may change says so does not go on by itself.
-        """
-        own = self.every[number]
-        if CLOCK.match(own.body):
+    def _changes_by_itself(self, index: int, loop: range) -> bool:
+        """Returns whether a clock or a count changes an instruction's result from turn to turn.
+        What counts only if memory that others may change says so does not go on by itself."""
+        inst = self.code[index]
+        if CLOCK_READS.match(inst.body):
             return True
-        counted = own.writes & own.reads if COUNTS.match(own.body) else frozenset()
-        if not any(number in self._writers(name, number, loop) for name in counted):
+        counted = inst.writes & inst.reads if ADDITIONS.match(inst.body) else ()
+        if not any(index in self._possible_writers(register, index, loop) for register in counted):
             return False
-        return not any(self._looks(each, loop) for each in self._deciders(own, loop))
+        return not any(self._is_polling_load(k, loop) for k in self._deciders(inst, loop))
 
-    def _writers(self, name: str, before: int, loop: range) -> Iterator[int]:
-        """Yields numbers of the instructions of a loop that may have written a register last.
-
-        They are earlier in this turn, or later in the turn before.
-        """
-        for at in (*range(before - 1, loop.start - 1, -1), *reversed(loop)):
-            own = self.every[at]
-            if name in own.writes:
-                yield at
-                if own.guard is None:
+    def _possible_writers(self, register: str, before: int, loop: range) -> Iterator[int]:
+        """Yields indices of the instructions of a loop that may have written a register last. They
+        are earlier in this turn, or later in the turn before."""
+        for index in (*range(before - 1, loop.start - 1, -1), *reversed(loop)):
+            instruction = self.code[index]
+            if register in instruction.writes:
+                yield index
+                if instruction.guard is None:
                     return
 
-    def _deciders(self, leaving: Instruction, loop: range) -> set[int]:
-        """Returns the numbers of the instructions of a loop that decide whether a branch leaves."""
+    def _deciders(self, branch: Instruction, loop: range) -> set[int]:
+        """Returns the indices of a loop's instructions that decide whether a branch leaves it."""
 
         def written(registers: Iterable[tuple[str, int]]) -> Iterator[int]:
-            return (at for name, before in registers for at in self._writers(name, before, loop))
+            """Returns indices that may have written registers, each with the index of a read."""
+            return (
+                writer
+                for register, before in registers
+                for writer in self._possible_writers(register, before, loop)
+            )
 
-        def made_of(at: int) -> Iterator[int]:
+        def made_of(index: int) -> Iterator[int]:
             """Yields the instructions from which an instruction has its values."""
-            own = self.every[at]
-            registers = [(each, at) for each in own.reads]
+            inst = self.code[index]
+            registers = [(register, index) for register in inst.reads]
             for shared, store in (("LDS", "STS"), ("B2R", "BAR.RED")):
-                if own.body.startswith(shared):  # what threads of the block have stored, or voted
+                # What threads of the block have stored, or voted.
+                if inst.body.startswith(shared):
                     registers += [
-                        (each, to)
-                        for to in loop
-                        if self.every[to].body.startswith(store)
-                        for each in self.every[to].reads
+                        (register, store_index)
+                        for store_index in loop
+                        if self.bodies[store_index].startswith(store)
+                        for register in self.code[store_index].reads
                     ]
             return written(registers)
 
-        guards = ((name, self.place[leaving.at]) for name in leaving.guards)
+        guards = ((name, self.index_at[branch.address]) for name in branch.guards)
         return reachable(written(guards), made_of)
 
-    def _adds_nothing(self, own: Instruction) -> bool:
-        """Returns whether an atomic leaves the value as it is."""
-        value = split(own.body.partition(" ")[2])[-1].strip()
-        written = [each.body for each in self.every if value in each.writes]
-        return value in ("RZ", "URZ") or (bool(written) and all(map(_ZERO.match, written)))
+    def _adds_nothing(self, atomic: Instruction) -> bool:
+        """Returns whether an atomic adds zero, and so only reads."""
+        value = split_operands(atomic.body.partition(" ")[2])[-1].strip()
+        writers = [instruction.body for instruction in self.code if value in instruction.writes]
+        return value in ("RZ", "URZ") or (bool(writers) and all(map(_ZERO.match, writers)))
 
     def _exits(self, loop: range) -> Iterator[Instruction]:
-        """Yields the branches that may leave a loop."""
-        for number in loop:
-            own = self.every[number]
-            if number not in self.reached:
+        """Yields the branches and exits that may leave a loop."""
+        for index in loop:
+            inst = self.code[index]
+            if index not in self.reached:
                 continue
-            if own.target is not None:
-                goes = self.place.get(own.target)
-                leaves = goes is None or goes not in loop
-                falls = own.is_conditional and number + 1 not in loop
-                if (leaves or falls) and not own.body.startswith(("BRA.DIV", "BRA.CONV")):
-                    yield own
-            elif _LEAVES.match(own.body):
-                yield own
+            if inst.target is not None:
+                target_index = self.index_at.get(inst.target)
+                jumps_out = target_index is None or target_index not in loop
+                falls_out = inst.is_conditional and index + 1 not in loop
+                if (jumps_out or falls_out) and not inst.body.startswith(("BRA.DIV", "BRA.CONV")):
+                    yield inst
+            elif _LEAVES.match(inst.body):
+                yield inst
 
     def _is_endless(self, loop: range) -> bool:
-        """Returns whether nothing inside a loop changes what its exits depend on."""
+        """Returns whether a loop has no exit, or nothing in it changes what its exits depend on."""
         exits = list(self._exits(loop))
         if not exits:
             return True
-        if any(each.guard is None for each in exits):
+        if any(exit_.guard is None for exit_ in exits):
             return False
-        inside = [self.every[each] for each in loop]
+        instructions = [self.code[index] for index in loop]
         # What varies by itself, or is computed from its own result of the turn before; and what a
         # turn reads before it writes it; and all that follows from these.
         changing: set[str] = set()
         written: set[str] = set()
-        all_written = self._written_in(loop)
-        for each in inside:
-            if each.writes & each.reads or _VARIES.match(each.body):
-                changing |= each.writes
-            changing |= (each.reads & all_written) - written
-            written |= each.writes
-        follows: dict[str, set[str]] = {}
-        for each in inside:
-            for name in each.reads:
-                follows.setdefault(name, set()).update(each.writes)
-        changing = reachable(changing, lambda name: follows.get(name, ()))
-        return all(each.guard not in changing for each in exits)
+        all_written = self._registers_written(loop)
+        for instruction in instructions:
+            if instruction.writes & instruction.reads or _VARIES.match(instruction.body):
+                changing |= instruction.writes
+            changing |= (instruction.reads & all_written) - written
+            written |= instruction.writes
+        dependents: dict[str, set[str]] = {}
+        for instruction in instructions:
+            for register in instruction.reads:
+                dependents.setdefault(register, set()).update(instruction.writes)
+        changing = reachable(changing, lambda register: dependents.get(register, ()))
+        return all(exit_.guard not in changing for exit_ in exits)
 
-    def _source(self, number: int) -> tuple[tuple[int, ...], bool]:
-        """Returns the arguments that an instruction's address comes from, and whether it is
-        loaded."""
+    def _address_source(self, index: int) -> tuple[tuple[int, ...], bool]:
+        """Returns byte offsets of the arguments in an address, and whether it has loaded values."""
         arguments: set[int] = set()
         is_indirect = False
 
-        def made_of(register: tuple[str, int]) -> Iterator[tuple[str, int]]:
+        def sources(register: tuple[str, int]) -> Iterator[tuple[str, int]]:
             """Yields the registers from which a register has its value."""
             nonlocal is_indirect
             name, before = register
-            at = self._writer_before(name, before)
-            if at is None:
+            writer = self._last_writer(name, before)
+            if writer is None:
                 is_indirect = True
                 return
-            own = self.every[at]
+            instruction = self.code[writer]
             arguments.update(
-                int(row, 16) - self.parameters_at for row in _CONSTANT.findall(own.body)
+                int(row, 16) - self.parameters_at for row in _CONSTANT.findall(instruction.body)
             )
-            if _LOADED.match(own.body):
+            if _LOADS.match(instruction.body):
                 is_indirect = True
                 return
-            if own.guard is not None:
-                yield name, at
-            yield from ((each, at) for each in own.reads if "P" not in each)
+            if instruction.guard is not None:
+                yield name, writer
+            yield from ((each, writer) for each in instruction.reads if "P" not in each)
 
-        reachable(((name, number) for name in self._of_address(number)), made_of)
-        return tuple(sorted(each for each in arguments if each >= 0)), is_indirect
+        reachable(((name, index) for name in self._address_registers(index)), sources)
+        return tuple(sorted(argument for argument in arguments if argument >= 0)), is_indirect
 
-    def _follows(self, poll: Poll) -> bool:
-        """Returns whether a poll looks at what an earlier block writes: at its number less some.
-
-        Or it waits until as many have counted as the number of its block.
-        """
-        if self._is_turn(poll):
+    def _waits_for_earlier_block(self, poll: Poll) -> bool:
+        """Returns whether a poll waits for what a block with a lower number writes. Or it waits
+        until as many have counted as the number of its block."""
+        if self._waits_for_block_index(poll):
             return True
-        looked = self._address(self.place[poll.at])
-        if looked is None:
+        polled = self._address(self.index_at[poll.address])
+        if polled is None:
             return False
-        for number in self._stores():
-            written = self._address(number)
-            if written is None or looked.terms != written.terms:
+        for index in self._stores():
+            written = self._address(index)
+            if written is None or polled.terms != written.terms:
                 continue
-            of_block = [
+            block = [
                 factor
                 for term, factor in written.terms
-                if isinstance(term, int) and _BLOCK.match(self.every[term].body)
+                if isinstance(term, int) and _READS_BLOCK_INDEX.match(self.bodies[term])
             ]
-            if len(of_block) == 1 and (written.constant - looked.constant) * of_block[0] > 0:
+            if len(block) == 1 and (written.constant - polled.constant) * block[0] > 0:
                 return True
         return False
 
-    def _is_turn(self, poll: Poll) -> bool:
-        """Returns whether a poll waits until a count is the number of the block."""
-        number = self.place[poll.at]
-        source = self._source(number)
+    def _waits_for_block_index(self, poll: Poll) -> bool:
+        """Returns whether a poll waits until a counter equals the block's number."""
+        index = self.index_at[poll.address]
+        source = self._address_source(index)
         counts = any(
-            _COUNTER.match(self.every[each].body) and self._source(each) == source
-            for each in self._stores()
+            _ATOMIC_COUNTERS.match(self.bodies[store]) and self._address_source(store) == source
+            for store in self._stores()
         )
-        loop = min((loop for loop in self.loops if number in loop), key=len)
-        deciders = [each for leaving in self._exits(loop) for each in self._deciders(leaving, loop)]
+        loop = min((loop for loop in self.loops if index in loop), key=len)
+        deciders = [
+            decider for branch in self._exits(loop) for decider in self._deciders(branch, loop)
+        ]
         return counts and any(
-            self._is_block(self._value(name, each, _DEEPEST))
-            for each in deciders
-            if _EQUALS.match(self.every[each].body)
-            for name in self.every[each].reads
+            self._is_block_index(self._operand_value(register, decider, _MAX_DEPTH))
+            for decider in deciders
+            if _EQUALITY_TESTS.match(self.bodies[decider])
+            for register in self.code[decider].reads
         )
 
-    def _is_block(self, value: _Sum | None) -> bool:
+    def _is_block_index(self, value: _LinearSum | None) -> bool:
         """Returns whether a value is the number of the block."""
         if value is None or value.constant or len(value.terms) != 1:
             return False
         ((term, factor),) = value.terms
-        return factor == 1 and isinstance(term, int) and bool(_BLOCK.match(self.every[term].body))
+        is_index = isinstance(term, int) and _READS_BLOCK_INDEX.match(self.bodies[term])
+        return factor == 1 and bool(is_index)
 
-    def _address(self, number: int) -> _Sum | None:
-        """Returns the address of a load or store as a sum; None: it is no sum of known terms."""
-        address = _ADDRESS.search(DESCRIPTOR.sub("", self.every[number].body))
+    def _address(self, index: int) -> _LinearSum | None:
+        """Returns the address of a load or store as a linear sum; None: it is none."""
+        address = _ADDRESS.search(DESCRIPTOR.sub("", self.bodies[index]))
         if address is None:
             return None
         pieces = re.split(r"(?<=[\w.])\+", address[1])
-        return _total(self._value(piece, number, _DEEPEST) for piece in pieces)
+        return _sum_of(self._operand_value(piece, index, _MAX_DEPTH) for piece in pieces)
 
-    def _value(self, operand: str, before: int, depth: int) -> _Sum | None:
-        """Returns what an operand of an instruction is, as a sum of arguments and other values."""
+    def _operand_value(self, operand: str, before: int, depth: int) -> _LinearSum | None:
+        """Returns what an operand holds before an instruction, as a linear sum; None: unknown."""
         text = operand.strip().removesuffix(".reuse").removesuffix(".64")
         constant = _CONSTANT.fullmatch(text)
         if constant is not None:
-            return _Sum(0, ((f"c{int(constant[1], 16)}", 1),))
+            return _LinearSum(0, ((f"c{int(constant[1], 16)}", 1),))
         if re.fullmatch(r"-?0x[0-9a-f]+", text):
             value = int(text, 16)
-            return _Sum(value - (1 << 32) if value >= 1 << 31 else value)
+            return _LinearSum(value - (1 << 32) if value >= 1 << 31 else value)
         if text in ("RZ", "URZ"):
-            return _Sum()
+            return _LinearSum()
         if text.startswith("-"):
-            own = self._value(text[1:], before, depth)
-            return None if own is None else own.times(-1)
+            negated = self._operand_value(text[1:], before, depth)
+            return None if negated is None else negated.times(-1)
         if not re.fullmatch(r"U?R\d+", text) or depth == 0:
             return None
-        at = self._writer_before(text, before)
-        if at is None or self.every[at].guard is not None or self._is_carried(text, at, before):
+        writer = self._last_writer(text, before)
+        if writer is None or self.code[writer].guard or self._is_carried(text, writer, before):
             return None
-        return self._result(at, depth - 1)
+        return self._instruction_value(writer, depth - 1)
 
-    def _is_carried(self, name: str, written: int, read: int) -> bool:
-        """Returns whether a loop around the reader, not the writer, writes the register, too."""
+    def _is_carried(self, register: str, writer: int, reader: int) -> bool:
+        """Returns whether a loop around the reader, not around the writer, writes a register."""
         return any(
-            name in self.every[each].writes
+            register in self.code[index].writes
             for loop in self.loops
-            if read in loop and written not in loop
-            for each in loop
+            if reader in loop and writer not in loop
+            for index in loop
         )
 
-    def _result(self, number: int, depth: int) -> _Sum | None:
-        """Returns the first result of an instruction as a sum."""
-        operation, _, rest = self.every[number].body.partition(" ")
-        operands = [each.strip() for each in split(rest)]
-        operands = [each for each in operands[1:] if not re.fullmatch(r"!?U?P[\dT]", each)]
-        if _BLOCK.match(self.every[number].body):
-            return _Sum(0, ((number, 1),))
-        values = [self._value(each, number, depth) for each in operands]
+    def _instruction_value(self, index: int, depth: int) -> _LinearSum | None:
+        """Returns the first result of an instruction as a linear sum; None: unknown."""
+        operation, _, rest = self.bodies[index].partition(" ")
+        operands = [each.strip() for each in split_operands(rest)]
+        operands = [operand for operand in operands[1:] if not re.fullmatch(r"!?U?P[\dT]", operand)]
+        if _READS_BLOCK_INDEX.match(self.bodies[index]):
+            return _LinearSum(0, ((index, 1),))
+        values = [self._operand_value(operand, index, depth) for operand in operands]
         if operation.startswith(("MOV", "UMOV", "LDC", "ULDC", "R2UR")) and len(values) == 1:
             return values[0]
         if operation.startswith(("VIADD", "IADD3", "UIADD3")) and ".X" not in operation:
-            return _total(values)
+            return _sum_of(values)
         if operation.startswith(("IMAD", "UIMAD")) and len(values) == 3 and ".X" not in operation:
-            return _total([_product(values[0], values[1]), values[2]])
+            return _sum_of([_product(values[0], values[1]), values[2]])
         if operation in ("LEA", "ULEA") and len(values) == 3:
             shift = values[2].constant if values[2] is not None else -1
             if 0 <= shift < 32:
-                return _total([_product(values[0], _Sum(1 << shift)), values[1]])
+                return _sum_of([_product(values[0], _LinearSum(1 << shift)), values[1]])
         return None
 
     def _stores(self) -> Iterator[int]:
-        """Yields numbers of the instructions that change memory which others may see."""
-        for number in sorted(self.reached):
-            body = self.every[number].body
+        """Yields the indices of instructions that change memory which other blocks may see."""
+        for index in sorted(self.reached):
+            body = self.bodies[index]
             if not _STORES.match(body):
                 continue
-            if not (_ADDS.match(body) and self._adds_nothing(self.every[number])):
-                yield number
+            if not (_ATOMIC_UPDATES.match(body) and self._adds_nothing(self.code[index])):
+                yield index

@@ -19,18 +19,18 @@ from tbsched.hangs.debugger_text import (
     blocks_in,
     gpus_in,
     kernels_in,
-    places_in,
+    pc_threads_in,
     sample_in,
     threads_in,
 )
-from tbsched.hangs.look import Extent, Look, Resident, Sample
+from tbsched.hangs.snapshot import Extent, ResidentKernel, Sample, Snapshot
 
 ELF = b"\x7fELF"
 SECONDS = 30.0  # limit of one look
-_GRACE = 5.0  # seconds that the debugger gets to let the process go on
-_MOST_KERNELS = 16
+_GRACE_SECONDS = 5.0  # seconds that the debugger gets to let the process go on
+_MAX_KERNELS = 16
 _FIRST_KERNELS = 4  # that a first look asks about, which does not know how many there are
-_MOST_SAMPLES = 4  # threads of a kernel, at different instructions
+_MAX_SAMPLES = 4  # threads of a kernel, at different instructions
 _SETTINGS = (
     "set debuginfod enabled off", "set pagination off", "set width 0", "set confirm off",
     "set python print-stack none",
@@ -51,28 +51,25 @@ class Target:
 
     @property
     def words(self) -> str:
-        """The target, in words."""
+        """``process 4711``, or ``core dump core.nvcudmp``."""
         return f"process {self.process}" if self.core is None else f"core dump {self.core.name}"
 
 
 def debugger() -> str | None:
-    """Returns the path of cuda-gdb: of ``TBSCHED_CUDA_GDB``, on the path, or of the toolkit."""
+    """Returns the path of cuda-gdb: of ``TBSCHED_CUDA_GDB``, or as found; None: not found."""
     given = os.environ.get("TBSCHED_CUDA_GDB")
     home = os.environ.get("CUDA_HOME", "/usr/local/cuda")
     for name in filter(None, (given, "cuda-gdb", f"{home}/bin/cuda-gdb")):
-        if (found := shutil.which(name)) is not None:
-            return found
+        if (path := shutil.which(name)) is not None:
+            return path
         if name == given:
             return None
     return None
 
 
 def check_process(process: int) -> None:
-    """Refuses a process that cannot be looked at.
-
-    Raises:
-        ValueError: there is none of that number, or it belongs to another user.
-    """
+    """Checks that this user may look at a process. Raises ValueError: there is none of that number,
+    or it belongs to another user."""
     try:
         owner = Path(f"/proc/{process}").stat().st_uid
     except OSError:
@@ -89,7 +86,7 @@ def check_process(process: int) -> None:
 
 
 def check_core(core: Path) -> None:
-    """Refuses what is no complete core dump of a GPU.
+    """Checks that a file is a complete core dump of a GPU.
 
     Raises:
         FileNotFoundError: no such file.
@@ -99,29 +96,29 @@ def check_core(core: Path) -> None:
         head = file.read(64)
         size = file.seek(0, os.SEEK_END)
         if len(head) < 64 or head[:4] != ELF:
-            raise ValueError(f"{storage.shown(core)}: {_what_it_is(head, size)}. {_MAKE_IT}")
+            raise ValueError(f"{storage.shown(core)}: {_description(head, size)}. {_TO_DUMP}")
         kind, machine, table, entry, count = (
-            int.from_bytes(head[a:b], "little") for a, b in _OF_THE_FILE
+            int.from_bytes(head[a:b], "little") for a, b in _HEADER_FIELDS
         )
-        if machine in _OF_HOSTS:
+        if machine in _HOST_MACHINES:
             what = "a core dump of the host" if kind == _CORE_DUMP else "a program or a library"
-            raise ValueError(f"{storage.shown(core)}: {what}, not a core dump of a GPU. {_MAKE_IT}")
+            raise ValueError(f"{storage.shown(core)}: {what}, not a core dump of a GPU. {_TO_DUMP}")
         file.seek(min(table, size))
         rows = file.read(entry * count)
     ends = [table + entry * count]
-    for at in range(0, len(rows) - _SECTION + 1, max(entry, _SECTION)):
+    for at in range(0, len(rows) - _SECTION_BYTES + 1, max(entry, _SECTION_BYTES)):
         kind, begin, length = (
-            int.from_bytes(rows[at + a : at + b], "little") for a, b in _OF_A_SECTION
+            int.from_bytes(rows[at + a : at + b], "little") for a, b in _SECTION_FIELDS
         )
         ends.append(begin + length if kind != _NO_BITS else 0)
     if table == 0 or max(ends) > size:
         raise ValueError(
             f"{storage.shown(core)}: the dump is not complete: {size:,} bytes of {max(ends):,}. "
-            f"{_MAKE_IT}"
+            f"{_TO_DUMP}"
         )
 
 
-def _what_it_is(head: bytes, size: int) -> str:
+def _description(head: bytes, size: int) -> str:
     """Returns what a file is that does not begin as a core dump, in words."""
     if size == 0:
         return "empty: nothing of a core dump is written yet"
@@ -132,24 +129,24 @@ def _what_it_is(head: bytes, size: int) -> str:
     return f"{size:,} bytes, and neither a capture nor a core dump"
 
 
-_MAKE_IT = (
+_TO_DUMP = (
     "Run the program with CUDA_ENABLE_USER_TRIGGERED_COREDUMP=1, CUDA_COREDUMP_PIPE=/tmp/dump and "
     "CUDA_COREDUMP_FILE=core.nvcudmp, write to the pipe when it hangs, and wait until the file "
     "no longer grows"
 )
 # Places in the header of an ELF file of 64 bits, and in a row of its table of sections.
-_OF_THE_FILE = (16, 18), (18, 20), (40, 48), (58, 60), (60, 62)
-_OF_A_SECTION = (4, 8), (24, 32), (32, 40)
-_SECTION = 64
+_HEADER_FIELDS = (16, 18), (18, 20), (40, 48), (58, 60), (60, 62)
+_SECTION_FIELDS = (4, 8), (24, 32), (32, 40)
+_SECTION_BYTES = 64
 _NO_BITS = 8
 _CORE_DUMP = 4
-_OF_HOSTS = frozenset({3, 21, 62, 183, 243})  # x86, POWER, x86-64, Arm, RISC-V
+_HOST_MACHINES = frozenset({3, 21, 62, 183, 243})  # x86, POWER, x86-64, Arm, RISC-V
 
 
-def look_at(
-    target: Target, before: Look | None = None, *, seconds: float = SECONDS, hosts: bool = True
-) -> Look:
-    """Looks once. The process stands still meanwhile, mostly for a second, and goes on afterwards.
+def take_snapshot(
+    target: Target, before: Snapshot | None = None, *, seconds: float = SECONDS, hosts: bool = True
+) -> Snapshot:
+    """Returns what the debugger sees. The process stands still for about a second, then goes on.
 
     Args:
         target: what to look at.
@@ -170,83 +167,84 @@ def look_at(
         check_process(target.process)
     if target.core is not None:
         check_core(target.core)
-    begun = time.monotonic()
+    start = time.monotonic()
     notes: list[str] = []
     first = ["info cuda devices", "info cuda kernels"]
     if hosts and target.process is not None:
         first.append("thread apply all bt 40")
-    kernels = len(before.kernels) if before is not None else _FIRST_KERNELS
+    kernel_count = len(before.kernels) if before is not None else _FIRST_KERNELS
     session = _Session(path, target, seconds)
-    asked = [*first, *_of_kernels(range(min(kernels, _MOST_KERNELS)))]
-    wanted = () if before is None else _wanted(before)
-    asked += [command for kernel, *thread in wanted for command in _of_thread(kernel, *thread)]
+    asked = [*first, *_kernel_commands(range(min(kernel_count, _MAX_KERNELS)))]
+    wanted = () if before is None else _threads_to_sample(before)
+    asked += [
+        command for kernel, *thread in wanted for command in _thread_commands(kernel, *thread)
+    ]
     answers = session.ask(asked)
-    _check_seen(target, answers, session)
+    _check_answers(target, answers, session)
     found = kernels_in(answers["info cuda kernels"])
-    if len(found) > _MOST_KERNELS:
-        notes.append(f"{len(found) - _MOST_KERNELS} more kernels are on the GPU: not looked into.")
+    if len(found) > _MAX_KERNELS:
+        notes.append(f"{len(found) - _MAX_KERNELS} more kernels are on the GPU: not looked into.")
     if session.has_timed_out:
         notes.append(f"The debugger was stopped after {seconds:g} s: some of this is missing.")
-    return Look(
-        source=target.words,
-        gpus=gpus_in(answers["info cuda devices"]),
+    return Snapshot(
+        source=target.words, gpus=gpus_in(answers["info cuda devices"]),
         kernels=tuple([_with_blocks(kernel, answers) for kernel in found]),
         samples=tuple(_samples(found, wanted, answers)),
         threads=threads_in(answers.get("thread apply all bt 40", "")),
-        seconds=time.monotonic() - begun,
-        notes=tuple(notes),
-    )
+        seconds=time.monotonic() - start, notes=tuple(notes),
+    )  # fmt: skip
 
 
-_Wanted = tuple[int, Extent, Extent]
+_ThreadId = tuple[int, Extent, Extent]
 
 
-def _of_kernels(numbers: Iterable[int]) -> list[str]:
-    """Commands about kernels, one of each for each; the first says which kernel is meant."""
-    found = []
+def _kernel_commands(numbers: Iterable[int]) -> list[str]:
+    """Returns the debugger's commands that list blocks and threads of kernels."""
+    commands = []
     for number in numbers:
-        found += [f"cuda kernel {number}", f"info cuda threads #{number}"]
-    found.append("set cuda coalescing off")
+        commands += [f"cuda kernel {number}", f"info cuda threads #{number}"]
+    commands.append("set cuda coalescing off")
     for number in numbers:
-        found += [f"cuda kernel {number} #", f"info cuda blocks #{number}"]
-    return [*found, "set cuda coalescing on"]
+        commands += [f"cuda kernel {number} #", f"info cuda blocks #{number}"]
+    return [*commands, "set cuda coalescing on"]
 
 
-def _of_thread(kernel: int, block: Extent, thread: Extent) -> list[str]:
-    where = f"kernel {kernel} block {_written(block)} thread {_written(thread)}"
-    listings = [f"x/{at // 16 + 32}i $pc-{at} #{where}" for at in _WINDOWS]
-    return [f"cuda {where}", f"print $pc #{where}", *listings, f"info registers #{where}"]
+def _thread_commands(kernel: int, block: Extent, thread: Extent) -> list[str]:
+    """Returns the debugger's commands that read a thread's code and registers."""
+    which = f"kernel {kernel} block {_extent_text(block)} thread {_extent_text(thread)}"
+    listings = [f"x/{back // 16 + 32}i $pc-{back} #{which}" for back in _WINDOWS]
+    return [f"cuda {which}", f"print $pc #{which}", *listings, f"info registers #{which}"]
 
 
-def _written(extent: Extent) -> str:
+def _extent_text(extent: Extent) -> str:
+    """Returns an index of a block or thread as the debugger writes it: ``(0,0,0)``."""
     return f"({extent[0]},{extent[1]},{extent[2]})"
 
 
-def _wanted(before: Look) -> list[_Wanted]:
-    """Returns threads at different instructions of each kernel, those of most threads last.
-
-    Most threads of a block wait at its barrier for the one that spins.
-    """
-    found: list[_Wanted] = []
-    for kernel in before.kernels[:_MOST_KERNELS]:
-        chosen = kernel.places[-_MOST_SAMPLES:][::-1]
-        found += [(kernel.number, place.block, place.thread) for place in chosen]
-    return found
+def _threads_to_sample(before: Snapshot) -> list[_ThreadId]:
+    """Returns threads at different instructions of each kernel, those of most threads last. Most
+    threads of a block wait at its barrier for the one that spins."""
+    threads: list[_ThreadId] = []
+    for kernel in before.kernels[:_MAX_KERNELS]:
+        chosen = kernel.pc_threads[-_MAX_SAMPLES:][::-1]
+        threads += [(kernel.number, place.block, place.thread) for place in chosen]
+    return threads
 
 
-def _with_blocks(kernel: Resident, answers: dict[str, str]) -> Resident:
+def _with_blocks(kernel: ResidentKernel, answers: dict[str, str]) -> ResidentKernel:
+    """Returns a kernel with its running blocks and its threads' program counters."""
     blocks = blocks_in(answers.get(f"info cuda blocks #{kernel.number}", ""))
-    places = places_in(answers.get(f"info cuda threads #{kernel.number}", ""))
-    return replace(kernel, blocks=blocks, places=places)
+    places = pc_threads_in(answers.get(f"info cuda threads #{kernel.number}", ""))
+    return replace(kernel, blocks=blocks, pc_threads=places)
 
 
 def _samples(
-    kernels: Iterable[Resident], wanted: Iterable[_Wanted], answers: dict[str, str]
+    kernels: Iterable[ResidentKernel], wanted: Iterable[_ThreadId], answers: dict[str, str]
 ) -> Iterable[Sample]:
-    """Yields what sampled threads execute: program counter, listing and registers."""
+    """Yields program counter, listing and registers of each thread that was asked for."""
     grids = {kernel.number: kernel.grid_id for kernel in kernels}
     for number, block, thread in wanted:
-        commands = _of_thread(number, block, thread)
+        commands = _thread_commands(number, block, thread)
         switched, pc, *listings, registers = (answers.get(command, "") for command in commands)
         if number not in grids or "Invalid" in switched or "focus" not in switched.lower():
             continue
@@ -255,12 +253,9 @@ def _samples(
             yield sample
 
 
-def _check_seen(target: Target, answers: dict[str, str], session: _Session) -> None:
-    """Refuses what the debugger could not look at.
-
-    Raises:
-        ValueError: it could not; the line says why.
-    """
+def _check_answers(target: Target, answers: dict[str, str], session: _Session) -> None:
+    """Checks that the debugger could look at the target. Raises ValueError: it could not; the line
+    says why."""
     if "info cuda kernels" in answers and not session.has_failed:
         return
     words = session.errors.lower()
@@ -291,7 +286,7 @@ class _Session:
         self.has_failed = False
 
     def ask(self, commands: list[str]) -> dict[str, str]:
-        """Returns what was printed after each command. What follows ``#`` only tells them apart."""
+        """Returns what each command printed; a comment after ``#`` tells equal ones apart."""
         mark = f"@@{secrets.token_hex(12)}"
         words = [self.path, "-nx", "-batch"]
         for setting in _SETTINGS:
@@ -303,14 +298,14 @@ class _Session:
         else:
             words += ["-ex", f"target cudacore {_quoted(self.target.core)}"]
         for number, command in enumerate(commands):
-            asked = command.partition("#")[0].rstrip()
-            words += ["-ex", f"echo \\n{mark} {number}\\n", "-ex", asked]
+            plain = command.partition("#")[0].rstrip()
+            words += ["-ex", f"echo \\n{mark} {number}\\n", "-ex", plain]
         words += ["-ex", f"echo \\n{mark} end\\n"]
         if self.target.core is None:
             words += ["-ex", "detach"]
         text = self._run(words)
-        said = text.partition(mark)[0] + self.errors
-        self.has_failed = f"{mark} 0" not in text or any(words in said for words in _REFUSALS)
+        messages = text.partition(mark)[0] + self.errors
+        self.has_failed = f"{mark} 0" not in text or any(words in messages for words in _REFUSALS)
         answers = {}
         for piece in text.split(f"\n{mark} ")[1:]:
             which, _, rest = piece.partition("\n")
@@ -319,7 +314,7 @@ class _Session:
         return answers
 
     def _run(self, words: list[str]) -> str:
-        """Runs the debugger with a time limit; returns its output."""
+        """Runs the debugger with a time limit, and returns what it prints."""
         environment = {**os.environ, "LC_ALL": "C"}
         environment.pop("CUDA_INJECTION64_PATH", None)
         with subprocess.Popen(
@@ -339,23 +334,20 @@ class _Session:
 
 
 def _end_gently(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
-    """Ends the debugger gently, so that it lets the process go on."""
+    """Interrupts, then ends, the debugger, so that the process goes on; returns its output."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
         try:
-            return process.communicate(timeout=_GRACE)
+            return process.communicate(timeout=_GRACE_SECONDS)
         except subprocess.TimeoutExpired:
             continue
     return b"", b""
 
 
 def _quoted(path: Path) -> str:
-    """Returns a path as a word of the debugger's command line.
-
-    Raises:
-        ValueError: it has a line break.
-    """
+    """Returns a path as a quoted word of the debugger's command line. Raises ValueError: it has a
+    line break."""
     text = str(path.absolute())
     if any(letter in text for letter in "\n\r"):
         raise ValueError("the path of a core dump with a line break cannot be read")

@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tbsched.hangs.look import Blocks, Extent, Gpu, HostThread, Places, Resident, Sample
+from tbsched.hangs.snapshot import (
+    BlockRange,
+    Extent,
+    Gpu,
+    HostThread,
+    PcThreads,
+    ResidentKernel,
+    Sample,
+)
 
 _EXTENT = r"\((\d+),(\d+),(\d+)\)"
 _KERNEL = re.compile(
@@ -30,86 +38,87 @@ _PC = re.compile(r"^\$\d+ = .*?0x([0-9a-f]+)(?: <(.*)>)?\s*$")
 
 
 def gpus_in(text: str) -> tuple[Gpu, ...]:
-    """Reads ``info cuda devices``."""
+    """Returns the GPUs that ``info cuda devices`` lists."""
     rows = (match for line in text.splitlines() if (match := _GPU.match(line)))
     return tuple([Gpu(int(row[1]), row[2], int(row[3])) for row in rows])
 
 
-def kernels_in(text: str) -> tuple[Resident, ...]:
-    """Reads ``info cuda kernels``, in the order of CUDA's numbers of the grids."""
-    found = []
+def kernels_in(text: str) -> tuple[ResidentKernel, ...]:
+    """Returns the kernels that ``info cuda kernels`` lists, in the order of CUDA's grid numbers."""
+    rows = []
     for line in text.splitlines():
         if (row := _KERNEL.match(line)) is None:
             continue
         mask = int(row[4], 16)
         sms = tuple([sm for sm in range(mask.bit_length()) if mask >> sm & 1])
         grid, block = _extent(row, 5), _extent(row, 8)
-        found.append(
-            Resident(int(row[1]), int(row[3]), int(row[2]), sms, grid, block, bare_name(row[11]))
+        rows.append(
+            ResidentKernel(
+                int(row[1]), int(row[3]), int(row[2]), sms, grid, block, bare_name(row[11])
+            )
         )
-    return tuple(sorted(found, key=lambda kernel: kernel.grid_id))
+    return tuple(sorted(rows, key=lambda kernel: kernel.grid_id))
 
 
 def bare_name(invocation: str) -> str:
-    """Returns the name of a kernel without the arguments of its call, and of its declaration.
-
-    ``void scale<int>(float*)(a=0x1)`` is ``scale<int>``.
-    """
+    """Returns a kernel's name without arguments, return type and declaration. ``void
+    scale<int>(float*)(a=0x1)`` is ``scale<int>``."""
     depth, end = 0, len(invocation)
-    for at, letter in enumerate(invocation):
-        if letter == "(" and depth == 0 and not invocation.startswith("(anonymous namespace)", at):
-            end = at
+    for i, letter in enumerate(invocation):
+        if letter == "(" and depth == 0 and not invocation.startswith("(anonymous namespace)", i):
+            end = i
             break
         depth += (letter == "<") - (letter == ">" and depth > 0)
     name = invocation[:end].strip()
     depth = 0
-    for at in range(len(name) - 1, -1, -1):  # the type that a template returns comes first
-        depth += (name[at] in ">)") - (name[at] in "<(")
-        if name[at] == " " and depth == 0:
-            return name[at + 1 :] or invocation
+    for i in range(len(name) - 1, -1, -1):  # the type that a template returns comes first
+        depth += (name[i] in ">)") - (name[i] in "<(")
+        if name[i] == " " and depth == 0:
+            return name[i + 1 :] or invocation
     return name or invocation
 
 
-def blocks_in(text: str) -> tuple[Blocks, ...]:
-    """Reads ``info cuda blocks``, coalesced or not."""
-    found = []
+def blocks_in(text: str) -> tuple[BlockRange, ...]:
+    """Returns the running blocks that ``info cuda blocks`` lists, coalesced or not."""
+    blocks = []
     for line in text.splitlines():
         if row := _RANGE.match(line):
-            found.append(Blocks(_extent(row, 1), _extent(row, 4), int(row[7])))
+            blocks.append(BlockRange(_extent(row, 1), _extent(row, 4), int(row[7])))
         elif row := _SINGLE.match(line):
             index = _extent(row, 1)
-            found.append(Blocks(index, index, 1, int(row[5])))
-    return tuple(found)
+            blocks.append(BlockRange(index, index, 1, int(row[5])))
+    return tuple(blocks)
 
 
-def places_in(text: str) -> tuple[Places, ...]:
-    """Reads ``info cuda threads``: a row per instruction, that of most threads first."""
-    found: dict[int, Places] = {}
+def pc_threads_in(text: str) -> tuple[PcThreads, ...]:
+    """Returns the threads at each program counter that ``info cuda threads`` lists, most first."""
+    by_pc: dict[int, PcThreads] = {}
     for line in text.splitlines():
         if (row := _THREADS.match(line)) is None:
             continue
         pc, count = int(row[14], 16), int(row[13])
-        before = found.get(pc)
-        if before is None:
+        old = by_pc.get(pc)
+        if old is None:
             source = "" if row[15] == "0" else ":".join(row[15].rsplit(None, 1))
-            found[pc] = Places(pc, count, _extent(row, 1), _extent(row, 4), source)
+            by_pc[pc] = PcThreads(pc, count, _extent(row, 1), _extent(row, 4), source)
         else:
-            found[pc] = Places(pc, before.threads + count, before.block, before.thread, before.line)
-    return tuple(sorted(found.values(), key=lambda place: (-place.threads, place.pc)))
+            by_pc[pc] = PcThreads(pc, old.threads + count, old.block, old.thread, old.line)
+    return tuple(sorted(by_pc.values(), key=lambda place: (-place.threads, place.pc)))
 
 
 def threads_in(text: str) -> tuple[HostThread, ...]:
-    """Reads ``thread apply all bt``, without the threads of the debugger itself."""
-    found: list[HostThread] = []
+    """Returns the host threads that ``thread apply all bt`` lists, without the debugger's own."""
+    threads: list[HostThread] = []
     functions: list[str] = []
     frames: list[str] = []
     heading: tuple[int, str] | None = None
 
     def end() -> None:
-        if heading is not None and not any("libcudadebugger" in each for each in frames[:4]):
+        """Adds the thread whose frames have been read, unless the debugger made it."""
+        if heading is not None and not any("libcudadebugger" in frame for frame in frames[:4]):
             is_in_driver = bool(frames) and "libcuda.so" in frames[-1]
             runs = _host_function(frames)
-            found.append(HostThread(*heading, tuple(functions), is_in_driver, runs))
+            threads.append(HostThread(*heading, tuple(functions), is_in_driver, runs))
 
     for line in text.splitlines():
         if row := _THREAD.match(line):
@@ -120,18 +129,16 @@ def threads_in(text: str) -> tuple[HostThread, ...]:
             if row[1] != "??":
                 functions.append(row[1])
     end()
-    return tuple(sorted(found, key=lambda thread: thread.system))
+    return tuple(sorted(threads, key=lambda thread: thread.system_thread))
 
 
 def _host_function(frames: list[str]) -> str:
-    """Returns what the driver has called in a thread of its own; empty: nothing.
-
-    Outside of the driver's frames such a thread has those of the C library alone.
-    """
-    first = next((at for at, each in enumerate(frames) if "libcuda.so" in each), None)
+    """Returns the function that a thread of the driver calls; empty: none. Outside of the driver's
+    frames such a thread has those of the C library alone."""
+    first = next((position for position, each in enumerate(frames) if "libcuda.so" in each), None)
     if first is None or not all(map(_LIBRARIES.search, frames[first:])):
         return ""
-    inside = [each for each in frames[:first] if not _LIBRARIES.search(each)]
+    inside = [frame for frame in frames[:first] if not _LIBRARIES.search(frame)]
     row = _FRAME.match(inside[-1]) if inside else None
     return "" if row is None else row[1].replace("??", "without a name")
 
@@ -139,29 +146,31 @@ def _host_function(frames: list[str]) -> str:
 def sample_in(
     grid_id: int, block: Extent, thread: Extent, pc: str, listings: list[str], registers: str
 ) -> Sample | None:
-    """Reads one thread: its ``$pc``, instructions around it, its registers; None: it has gone."""
+    """Returns one thread's instruction, those around it, and its registers; None: it has gone."""
     row = next((row for line in pc.splitlines() if (row := _PC.match(line))), None)
     if row is None:
         return None
-    at, symbol = int(row[1], 16), row[2] or ""
+    address_, symbol = int(row[1], 16), row[2] or ""
     instructions: tuple[tuple[int, str], ...] = ()
     for listing in listings:
         listed = tuple(_instructions(listing))
         # Before the kernel begins there is no code, and the debugger prints nothing of it.
-        if any(address == at for address, _ in listed) and len(listed) > len(instructions):
+        if any(address == address_ for address, _ in listed) and len(listed) > len(instructions):
             instructions = listed
     values = {
         row[1]: int(row[2], 16) for line in registers.splitlines() if (row := _REGISTER.match(line))
     }
     values.pop("pc", None)
-    return Sample(grid_id, block, thread, at, symbol, instructions, values)
+    return Sample(grid_id, block, thread, address_, symbol, instructions, values)
 
 
 def _instructions(listing: str) -> Iterator[tuple[int, str]]:
+    """Yields address and text of the instructions in a listing."""
     for line in listing.splitlines():
         if row := _INSTRUCTION.match(line):
             yield int(row[1], 16), row[2]
 
 
 def _extent(row: re.Match[str], first: int) -> Extent:
+    """Returns three adjacent groups of a match as integers."""
     return int(row[first]), int(row[first + 1]), int(row[first + 2])

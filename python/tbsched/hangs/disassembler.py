@@ -18,21 +18,21 @@ Instructions = tuple[tuple[int, str], ...]
 
 
 def disassembler() -> str | None:
-    """Returns the path of nvdisasm: of ``TBSCHED_NVDISASM``, of CUDA, or of a wheel; None: none."""
+    """Returns the path of nvdisasm: of ``TBSCHED_NVDISASM``, CUDA or a wheel; None: not found."""
     given = os.environ.get("TBSCHED_NVDISASM")
     if given is not None:
         return shutil.which(given)
     places = ["nvdisasm", f"{os.environ.get('CUDA_HOME', '/usr/local/cuda')}/bin/nvdisasm"]
     for package, folder in _WHEELS:
-        found = util.find_spec(package)
-        for place in (found.submodule_search_locations or ()) if found is not None else ():
+        spec = util.find_spec(package)
+        for place in (spec.submodule_search_locations or ()) if spec is not None else ():
             places.append(os.fspath(Path(place) / folder / "nvdisasm"))
     return next((path for name in places if (path := shutil.which(name)) is not None), None)
 
 
 @functools.lru_cache(maxsize=256)
 def instructions_of(code: bytes, capability: str) -> Instructions | None:
-    """Returns address and text of each instruction; None: nvdisasm is missing, or refuses.
+    """Returns address and text of each instruction of a kernel; None: nvdisasm fails or is missing.
 
     Args:
         code: as it is in the cubin.

@@ -15,32 +15,32 @@ from tbsched.hangs.code import KernelCode, kernel_code
 from tbsched.hangs.debugger_text import bare_name
 from tbsched.hangs.disassembler import disassembler, instructions_of
 from tbsched.hangs.hang import NeverStarts, OnGpu
-from tbsched.hangs.look import Look, Resident
 from tbsched.hangs.memory import HostMemory
-from tbsched.hangs.replay import Replay, Stranded, replayed
+from tbsched.hangs.replay import Replay, Stranded, replay_operations
+from tbsched.hangs.snapshot import ResidentKernel, Snapshot
 from tbsched.hangs.threads import (
     COMPUTES,
     SPINS,
     UNKNOWN,
     WAITS,
     ThreadState,
-    kernel_does,
-    states_of,
+    kernel_activity,
+    thread_states,
 )
-from tbsched.hangs.unfinished import LAUNCH, Key, Operation, Unfinished, called
+from tbsched.hangs.unfinished import LAUNCH, Key, Operation, Unfinished, name_of
 from tbsched.hardware.spec import DeviceSpec
 
 QUIET = 1.0  # seconds without news, from which on a hang is told
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """All that is known of a program.
+class Observations:
+    """All that was observed of a program.
 
     Attributes:
         capture: what it issued; None: it was not captured.
-        look: of the debugger; None: there was none.
-        before, after: looks before and after it, for what went on between them.
+        snapshot: what the debugger saw; None: there was none.
+        before, after: snapshots before and after it, for what went on between them.
         memory: the host's memory; None: unknown.
         spec: the GPU, as the process uses it; None: unknown.
         unseen: sentences about what could not be seen.
@@ -48,9 +48,9 @@ class Seen:
     """
 
     capture: Unfinished | None
-    look: Look | None
-    before: Look | None
-    after: Look | None
+    snapshot: Snapshot | None
+    before: Snapshot | None
+    after: Snapshot | None
     memory: HostMemory | None
     spec: DeviceSpec | None
     unseen: tuple[str, ...] = ()
@@ -59,33 +59,33 @@ class Seen:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What is known, and what the kernels' code, the samples and the model say of it.
+    """Observations, and what the kernels' code, the samples and the model conclude from them.
 
     Attributes:
         seen: what is known.
         operations: what has been issued, or is being issued, and has not ended.
         issued: those of them whose calls have returned, or that are on the GPU, without those that
             have ended unseen.
-        gone: the launches that have ended unseen, or will end.
+        ended_unseen: the launches that have ended unseen, or will end.
         codes: what kernels may wait for, by the number of their code.
         states: what sampled threads do, by the number of their grid.
         calls: that threads of the host are in.
-        matched: kernels that the debugger sees, by the place of their launch in ``operations``.
+        kernel_of_launch: kernels that the debugger sees, by the index of the launch in
+            ``operations``.
         on_gpu: these launches.
         replay: what the model says of ``issued``; None: the GPU or the operations are not known.
-        never_start: launches of which blocks never start, by the model: their places in ``issued``,
-            and how many blocks.
+        never_start: number of blocks that never start, by the model, by index in ``issued``.
         unseen: sentences about what could not be seen.
     """
 
-    seen: Seen
+    seen: Observations
     operations: tuple[Operation, ...]
     issued: tuple[Operation, ...]
-    gone: frozenset[Key]
+    ended_unseen: frozenset[Key]
     codes: dict[int, KernelCode]
     states: dict[int, tuple[ThreadState, ...]]
     calls: tuple[HostCall, ...]
-    matched: dict[int, Resident]
+    kernel_of_launch: dict[int, ResidentKernel]
     on_gpu: frozenset[Key]
     replay: Replay | None
     never_start: dict[int, int]
@@ -93,92 +93,93 @@ class Evidence:
 
     @property
     def capture(self) -> Unfinished | None:
-        """What the program issued."""
+        """The capture of what the program issued; None: none."""
         return self.seen.capture
 
     @property
-    def look(self) -> Look | None:
-        """What the debugger saw."""
-        return self.seen.look
+    def snapshot(self) -> Snapshot | None:
+        """What the debugger saw; None: there was none."""
+        return self.seen.snapshot
 
     @property
-    def seen_kernels(self) -> tuple[Resident, ...]:
-        """The kernels that the debugger sees on the GPU."""
-        return () if self.look is None else tuple(self.look.kernels)
+    def kernels_seen(self) -> tuple[ResidentKernel, ...]:
+        """The kernels that the debugger sees on the GPU; none without a debugger."""
+        return () if self.snapshot is None else tuple(self.snapshot.kernels)
 
     def code_of(self, operation: Operation) -> KernelCode | None:
-        """Returns what the kernel of a launch may wait for; None: unknown."""
+        """Returns what the kernel of a launch may wait for; None: its code is unknown."""
         return None if operation.code is None else self.codes.get(operation.code)
 
-    def by_model(self, *kinds: str) -> list[Operation]:
-        """Returns operations of some kinds that are issued, without launches that never start."""
-        places = (k for k in range(len(self.issued)) if k not in self.never_start)
-        return [own for k in places if (own := self.issued[k]).what in kinds]
+    def running(self, *kinds: str) -> list[Operation]:
+        """Returns issued operations of some kinds, without those that never start."""
+        indices = (k for k in range(len(self.issued)) if k not in self.never_start)
+        return [operation for k in indices if (operation := self.issued[k]).what in kinds]
 
-    def does(self, kernel: Resident) -> str:
-        """Returns what the threads of a kernel do, by the debugger's samples."""
-        return kernel_does(self.states.get(kernel.grid_id, ()))
+    def does(self, kernel: ResidentKernel) -> str:
+        """Returns what a kernel's threads do: ``spins``, ``computes``, ``waits``, ``unknown``."""
+        return kernel_activity(self.states.get(kernel.grid_id, ()))
 
     @functools.cached_property
     def resident(self) -> tuple[OnGpu, ...]:
         """The kernels that are on the GPU, by the debugger, or else by the model."""
-        if self.look is not None:
-            return tuple([self._row_of(kernel) for kernel in self.look.kernels])
-        return tuple(self._resident_by_model())
+        if self.snapshot is not None:
+            return tuple([self._row_of_seen_kernel(kernel) for kernel in self.snapshot.kernels])
+        return tuple(self._rows_of_modelled_kernels())
 
     def resident_names(self) -> list[str]:
         """Returns the names of the kernels that are on the GPU."""
         return list(dict.fromkeys(row.name for row in self.resident))
 
-    def rows(self, first: Stranded | None = None) -> tuple[NeverStarts, ...]:
-        """Returns the launches that never start; ``first``, if given, before the others."""
+    def never_starting(self, first: Stranded | None = None) -> tuple[NeverStarts, ...]:
+        """Returns a row for each launch with blocks that never start, ``first`` before others."""
         if self.replay is None:
             return ()
         order = sorted(self.replay.stranded, key=lambda each: each is not first)
         return tuple(map(self._never_starts, order))
 
     def contradictions(self) -> Iterator[str]:
-        """Yields where the debugger sees another number of blocks that never start."""
+        """Yields sentences where debugger and model count different blocks that never start."""
         for stranded in self.replay.stranded if self.replay is not None else ():
-            own = self.issued[stranded.operation]
-            seen = self._seen_as(own)
-            if seen is not None and seen.blocks and seen.missing != stranded.blocks:
+            operation = self.issued[stranded.operation]
+            kernel = self._seen_as(operation)
+            if kernel is not None and kernel.blocks and kernel.missing != stranded.blocks:
                 yield (
-                    f"By the debugger {counted(seen.missing, 'block')} of {called(own)} never "
-                    f"started; the model says {stranded.blocks:,}."
+                    f"By the debugger {counted(kernel.missing, 'block')} of {name_of(operation)} "
+                    f"never started; the model says {stranded.blocks:,}."
                 )
 
     def _never_starts(self, stranded: Stranded) -> NeverStarts:
-        """Returns the row of a launch whose blocks never start."""
-        own = self.issued[stranded.operation]
-        behind = None if stranded.behind is None else called(self.issued[stranded.behind])
-        seen = self._seen_as(own)
-        missing = seen.missing if seen is not None and seen.blocks else stranded.blocks
-        taken = self.replay.launches[stranded.operation] if self.replay is not None else None
-        if taken is not None and missing == stranded.blocks:
-            missing += own.blocks - taken.blocks
+        """Returns the row of a launch with blocks that never start."""
+        operation = self.issued[stranded.operation]
+        behind = None if stranded.behind is None else name_of(self.issued[stranded.behind])
+        kernel = self._seen_as(operation)
+        missing = kernel.missing if kernel is not None and kernel.blocks else stranded.blocks
+        launch = self.replay.launches[stranded.operation] if self.replay is not None else None
+        if launch is not None and missing == stranded.blocks:
+            missing += operation.blocks - launch.blocks
         return NeverStarts(
-            called(own), missing, own.blocks, stranded.cause, behind, stranded.limits
+            name_of(operation), missing, operation.blocks, stranded.cause, behind, stranded.limits
         )
 
-    def _seen_as(self, operation: Operation) -> Resident | None:
-        own = (k for k in self.matched if self.operations[k].key == operation.key)
-        return next(map(self.matched.__getitem__, own), None)
+    def _seen_as(self, operation: Operation) -> ResidentKernel | None:
+        """Returns the kernel that the debugger sees of an operation; None: it sees none."""
+        matches = (k for k in self.kernel_of_launch if self.operations[k].key == operation.key)
+        return next(map(self.kernel_of_launch.__getitem__, matches), None)
 
-    def _row_of(self, kernel: Resident) -> OnGpu:
-        """Returns the row of a kernel that the debugger sees."""
+    def _row_of_seen_kernel(self, kernel: ResidentKernel) -> OnGpu:
+        """Returns the row of a kernel that the debugger sees, with its blocks per SM."""
         counts: dict[int, int] = {}
-        for each in kernel.blocks:
-            if each.sm is not None:
-                counts[each.sm] = counts.get(each.sm, 0) + each.count
+        for block_range in kernel.blocks:
+            if block_range.sm is not None:
+                counts[block_range.sm] = counts.get(block_range.sm, 0) + block_range.count
         sms = tuple(sorted(counts.items())) or tuple([(sm, 0) for sm in kernel.sms])
-        line = next((place.line for place in kernel.places if place.line), "")
+        line = next((place.line for place in kernel.pc_threads if place.line), "")
         return OnGpu(
             kernel.name, kernel.running, kernel.started, kernel.size, sms, self.does(kernel),
-            len(kernel.places), line, "debugger",
+            len(kernel.pc_threads), line, "debugger",
         )  # fmt: skip
 
-    def _resident_by_model(self) -> Iterator[OnGpu]:
+    def _rows_of_modelled_kernels(self) -> Iterator[OnGpu]:
         """Yields the rows of kernels that are resident by the model."""
         if self.replay is None or self.replay.trace is None:
             return
@@ -197,7 +198,7 @@ class Evidence:
             sms = np.unique(smid[smid >= 0], return_counts=True)
             yield OnGpu(
                 launch.name or "", running, running, self.issued[place].blocks,
-                tuple(zip(*(each.tolist() for each in sms), strict=True)),
+                tuple(zip(*(sm.tolist() for sm in sms), strict=True)),
                 self._does_by_code(self.issued[place]), 0, "", "model",
             )  # fmt: skip
 
@@ -211,61 +212,47 @@ class Evidence:
         return WAITS if code.must_wait else COMPUTES
 
 
-def gathered(seen: Seen) -> Evidence:
-    """Returns what follows from all that is known together.
-
-    Raises:
-        ValueError: operations of several GPUs have not ended.
-    """
+def gather_evidence(seen: Observations) -> Evidence:
+    """Returns the evidence: observations, and what follows from them together. Raises ValueError:
+    operations of several GPUs have not ended."""
     operations = _operations(seen.capture)
     unseen: list[str] = [*seen.unseen]
     codes = _codes(seen.capture, operations, unseen)
     triggers = {number for number, code in codes.items() if code.triggers}
     operations = tuple([replace(each, triggers=each.code in triggers) for each in operations])
-    matched = _matched(operations, seen.look.kernels) if seen.look is not None else {}
-    on_gpu = frozenset([operations[place].key for place in matched])
-    issued = tuple([each for each in operations if each.is_called or each.key in on_gpu])
-    gone: frozenset[Key] = frozenset()
+    matched = _match_kernels(operations, seen.snapshot.kernels) if seen.snapshot is not None else {}
+    on_gpu = frozenset([operations[index].key for index in matched])
+    issued = tuple([each for each in operations if each.has_returned or each.key in on_gpu])
+    ended_unseen: frozenset[Key] = frozenset()
     replay = None
     if operations and seen.capture is not None:
         if seen.spec is None:
             unseen.append("The GPU is not known: which blocks find room was not predicted.")
         else:
             try:
-                if seen.look is None:
-                    gone = _gone(issued, codes, seen.capture, seen.spec, unseen)
-                    issued = tuple([each for each in issued if each.key not in gone])
-                places = [k for k, each in enumerate(issued) if each.key in on_gpu]
-                resident = None if seen.look is None else frozenset(places)
-                replay = replayed(issued, seen.capture.streams, seen.spec, resident)
+                if seen.snapshot is None:
+                    ended_unseen = _ended_unseen(issued, codes, seen.capture, seen.spec, unseen)
+                    issued = tuple([each for each in issued if each.key not in ended_unseen])
+                indices = [k for k, each in enumerate(issued) if each.key in on_gpu]
+                resident = None if seen.snapshot is None else frozenset(indices)
+                replay = replay_operations(issued, seen.capture.streams, seen.spec, resident)
                 unseen += replay.assumed
             except ValueError as error:
                 unseen.append(f"The model of {seen.spec.title} refuses a launch: {error}")
     return Evidence(
-        seen=seen,
-        operations=operations,
-        issued=issued,
-        gone=gone,
-        codes=codes,
-        states=_states(seen),
-        calls=tuple(_calls(seen)),
-        matched=matched,
-        on_gpu=on_gpu,
+        seen=seen, operations=operations, issued=issued, ended_unseen=ended_unseen, codes=codes,
+        states=_states(seen), calls=tuple(_calls(seen)), kernel_of_launch=matched, on_gpu=on_gpu,
         replay=replay,
         never_start={each.operation: each.blocks for each in replay.stranded} if replay else {},
         unseen=tuple(unseen),
-    )
+    )  # fmt: skip
 
 
 def _operations(capture: Unfinished | None) -> tuple[Operation, ...]:
-    """Returns the operations that have not ended.
-
-    Raises:
-        ValueError: they are of several GPUs.
-    """
+    """Returns the operations that have not ended. Raises ValueError: they are of several GPUs."""
     if capture is None:
         return ()
-    gpus = [each.gpu for each in capture.operations]
+    gpus = [operation.gpu for operation in capture.operations]
     if len(set(gpus)) > 1 and not capture.is_whole:
         counts = ", ".join(f"{gpus.count(gpu)} on GPU {gpu}" for gpu in sorted(set(gpus), key=str))
         raise ValueError(
@@ -276,22 +263,24 @@ def _operations(capture: Unfinished | None) -> tuple[Operation, ...]:
     return capture.operations
 
 
-def _matched(operations: tuple[Operation, ...], kernels: Iterable[Resident]) -> dict[int, Resident]:
-    """Returns the kernels that are on the GPU, by the places of the launches that they are.
+def _match_kernels(
+    operations: tuple[Operation, ...], kernels: Iterable[ResidentKernel]
+) -> dict[int, ResidentKernel]:
+    """Returns the kernels that the debugger sees, by the index of their launch.
 
     Both are in the order of their launches. A kernel is the first launch left with its name, grid
     and block on its GPU; so is one whose name only one of the two knows.
     """
-    found: dict[int, Resident] = {}
+    matched: dict[int, ResidentKernel] = {}
     for kernel in kernels:
-        own = (k for k, each in enumerate(operations) if k not in found and _is_it(each, kernel))
-        if (place := next(own, None)) is not None:
-            found[place] = kernel
-    return found
+        same = (k for k, op in enumerate(operations) if _is_same_kernel(op, kernel))
+        if (index := next((k for k in same if k not in matched), None)) is not None:
+            matched[index] = kernel
+    return matched
 
 
-def _is_it(operation: Operation, kernel: Resident) -> bool:
-    """Returns whether an operation is the kernel that the debugger sees."""
+def _is_same_kernel(operation: Operation, kernel: ResidentKernel) -> bool:
+    """Returns whether an operation is the launch of a kernel that the debugger sees."""
     if operation.what != LAUNCH or operation.gpu != kernel.gpu:
         return False
     if (operation.grid, operation.block) != (kernel.grid, kernel.block):
@@ -302,7 +291,7 @@ def _is_it(operation: Operation, kernel: Resident) -> bool:
 def _codes(
     capture: Unfinished | None, operations: tuple[Operation, ...], unseen: list[str]
 ) -> dict[int, KernelCode]:
-    """Returns what the kernels of launches may wait for, by the number of their code."""
+    """Returns what the launched kernels may wait for, by the number of their code in the file."""
     if capture is None or not capture.codes:
         return {}
     if disassembler() is None:
@@ -312,43 +301,43 @@ def _codes(
             "may name it."
         )
         return {}
-    capability = next((each[2] for each in capture.gpus.values()), "")
-    found = {}
-    for number in {each.code for each in operations if each.code in capture.codes}:
+    capability = next((gpu[2] for gpu in capture.gpus.values()), "")
+    codes = {}
+    for number in {operation.code for operation in operations if operation.code in capture.codes}:
         assert number is not None
         code = capture.codes[number]
         instructions = instructions_of(code.code, capability)
         if instructions:
-            found[number] = kernel_code(instructions, code.parameters_at)
-    return found
+            codes[number] = kernel_code(instructions, code.parameters_at)
+    return codes
 
 
-def _states(seen: Seen) -> dict[int, tuple[ThreadState, ...]]:
-    """Returns what sampled threads do, by the number of their grid."""
-    samples = seen.look.samples if seen.look is not None else ()
+def _states(seen: Observations) -> dict[int, tuple[ThreadState, ...]]:
+    """Returns what sampled threads do, by CUDA's number of their grid."""
+    samples = seen.snapshot.samples if seen.snapshot is not None else ()
     later = seen.after.samples if seen.after is not None else ()
-    states = states_of(later, samples) if later else states_of(samples)
+    states = thread_states(later, samples) if later else thread_states(samples)
     grids = {state.sample.grid_id for state in states}
-    return {grid: tuple([each for each in states if each.sample.grid_id == grid]) for grid in grids}
+    return {grid: tuple([s for s in states if s.sample.grid_id == grid]) for grid in grids}
 
 
-def _calls(seen: Seen) -> Iterator[HostCall]:
-    """Yields the calls that threads of the host are in, as the debugger or the capture has them."""
+def _calls(seen: Observations) -> Iterator[HostCall]:
+    """Yields the calls that host threads are in, by the debugger, or else by the capture."""
     in_capture = seen.capture.open_calls if seen.capture is not None else ()
     captured = {each.system_thread: each for each in in_capture}
     in_look = set()
-    for thread in seen.look.threads if seen.look is not None else ():
+    for thread in seen.snapshot.threads if seen.snapshot is not None else ():
         name = thread.cuda_call
         if name is None:
-            if thread.is_in_driver and thread.system not in captured:
-                yield HostCall(UNNAMED, None, thread.system)
+            if thread.is_in_driver and thread.system_thread not in captured:
+                yield HostCall(UNNAMED, None, thread.system_thread)
             continue
-        in_look.add(thread.system)
+        in_look.add(thread.system_thread)
         at = thread.functions.index(name)
-        own = captured.get(thread.system)
+        own = captured.get(thread.system_thread)
         yield HostCall(
-            name, kind_of(name), thread.system, own.call if own else None,
-            tuple([each for each in thread.functions[at + 1 :] if "libcudart" not in each]),
+            name, kind_of(name), thread.system_thread, own.call if own else None,
+            tuple([frame for frame in thread.functions[at + 1 :] if "libcudart" not in frame]),
         )  # fmt: skip
     for system, call in captured.items():
         if system not in in_look:
@@ -356,54 +345,50 @@ def _calls(seen: Seen) -> Iterator[HostCall]:
 
 
 def _has_waves(launch: Operation, spec: DeviceSpec) -> bool:
-    """Returns whether a grid has more blocks than have room at once on an empty GPU."""
-    return bool(replayed((launch,), {}, spec, None).stranded)
+    """Returns whether a grid has more blocks than an empty GPU has room for."""
+    return bool(replay_operations((launch,), {}, spec, None).stranded)
 
 
-def _ended_in_waves(launch: Operation, code: KernelCode | None, spec: DeviceSpec) -> bool:
-    """Returns whether such a grid has ended before though its first blocks had no later ones."""
+def _has_ended_despite_waves(launch: Operation, code: KernelCode | None, spec: DeviceSpec) -> bool:
+    """Returns whether a grid with waves has ended before: no block waits for a later wave."""
     is_endless = code is not None and code.has_endless_loop
-    return launch.is_same and not is_endless and _has_waves(launch, spec)
+    return launch.grid_ended_before and not is_endless and _has_waves(launch, spec)
 
 
 def _waits_behind(launch: Operation, code: KernelCode | None, stays: list[Operation]) -> bool:
-    """Returns whether a programmatic launch has started, and waits for one before it that stays."""
+    """Returns whether a programmatic launch waits, once started, for an earlier one that stays."""
     waits = launch.programmatic and code is not None and code.waits_for_previous
     return waits and any(launch.is_behind(each) for each in stays)
 
 
-def _gone(
-    issued: tuple[Operation, ...],
-    codes: dict[int, KernelCode],
-    capture: Unfinished,
-    spec: DeviceSpec,
-    unseen: list[str],
-) -> frozenset[Key]:
-    """Returns the launches that have ended, or end: their code waits for nobody.
+def _ended_unseen(
+    issued: tuple[Operation, ...], codes: dict[int, KernelCode], capture: Unfinished,
+    spec: DeviceSpec, unseen: list[str],
+) -> frozenset[Key]:  # fmt: skip
+    """Returns the launches that have ended, or will: their code waits for nobody. A kernel without
+    code is one if such kernels ended before, and others are left that stay."""
 
-    A kernel without code is one if such kernels ended before, and others are left that stay.
-    """
-
-    def named(places: list[int]) -> str:
-        return listed(dict.fromkeys(called(issued[place]) for place in places))
+    def named(indices: list[int]) -> str:
+        """Returns the names of some launches as a list in words."""
+        return listed(dict.fromkeys(name_of(issued[place]) for place in indices))
 
     kernels = [place for place, each in enumerate(issued) if each.what == LAUNCH]
     numbers = {place: issued[place].code for place in kernels}
-    known = {p: None if number is None else codes.get(number) for p, number in numbers.items()}
+    code_of = {p: None if number is None else codes.get(number) for p, number in numbers.items()}
     ends = [
         place
-        for place, code in known.items()
+        for place, code in code_of.items()
         if code is not None
         and (
             not code.may_wait
-            or (code.waits_inside and issued[place].is_usual)
-            or (code.is_in_step and issued[place].cooperative)
-            or code.takes_turns
+            or (code.waits_in_block_only and issued[place].ended_before)
+            or (code.waits_at_barriers_only and issued[place].cooperative)
+            or code.waits_for_lock_only
         )
     ]
-    if any(code is not None and code.loops for code in map(known.get, ends)):
+    if any(code is not None and code.loops for code in map(code_of.get, ends)):
         # Something takes time that ends.
-        waves = [p for p, code in known.items() if code is None and _has_waves(issued[p], spec)]
+        waves = [p for p, code in code_of.items() if code is None and _has_waves(issued[p], spec)]
         if waves:
             unseen.append(
                 f"Whether {named(waves)} waits: the capture does not have its code. Its grid has "
@@ -412,8 +397,12 @@ def _gone(
             )
         ends += waves
     stays = [issued[place] for place in kernels if place not in ends]
-    ends = [p for p in ends if not _waits_behind(issued[p], known[p], stays)]
-    again = [p for p in kernels if p not in ends and _ended_in_waves(issued[p], known[p], spec)]
+    ends = [p for p in ends if not _waits_behind(issued[p], code_of[p], stays)]
+    again = [
+        p
+        for p in kernels
+        if p not in ends and _has_ended_despite_waves(issued[p], code_of[p], spec)
+    ]
     if again:
         unseen.append(
             f"Whether {named(again)} waits for something else than its own later blocks: a grid of "
@@ -421,25 +410,27 @@ def _gone(
         )
     ends += again
     usual = [
-        p for p, code in known.items() if code is None and issued[p].is_usual and p not in ends
+        p
+        for p, code in code_of.items()
+        if code is None and issued[p].ended_before and p not in ends
     ]
     if len(ends) + len(usual) == len(kernels):
         usual = []
     if not ends and not usual:
         return frozenset()
     stay = frozenset(kernels) - {*ends, *usual}
-    found = replayed(issued, capture.streams, spec, stay)
-    late = {each.operation for each in found.stranded}
-    rows = [(found.launches[each.operation], each.blocks) for each in found.stranded]
+    replay = replay_operations(issued, capture.streams, spec, stay)
+    stranded = {each.operation for each in replay.stranded}
+    rows = [(replay.launches[each.operation], each.blocks) for each in replay.stranded]
     whole = all(launch is not None and launch.blocks == blocks for launch, blocks in rows)
-    if not ends and whole and stay <= late and not found.waits_for_host:
+    if not ends and whole and stay <= stranded and not replay.waits_for_host:
         return frozenset()
-    gone = [place for place in (*ends, *usual) if place not in late]
-    assumed = [called(issued[place]) for place in gone if place in usual]
+    ended = [place for place in (*ends, *usual) if place not in stranded]
+    assumed = [name_of(issued[place]) for place in ended if place in usual]
     if assumed:
         names = listed(dict.fromkeys(assumed[:3]))
         unseen.append(
             f"Whether the last launches of {names} have ended: such kernels have ended before, "
             "so it is assumed that they have."
         )
-    return frozenset([issued[place].key for place in gone])
+    return frozenset([issued[place].key for place in ended])

@@ -17,17 +17,17 @@ from tbsched.hangs.debugger import (
     check_core,
     check_process,
     debugger,
-    look_at,
+    take_snapshot,
 )
-from tbsched.hangs.evidence import Seen
+from tbsched.hangs.evidence import Observations
 from tbsched.hangs.fixes import untimed
 from tbsched.hangs.hang import HangReport
-from tbsched.hangs.judge import judged
-from tbsched.hangs.look import Look
+from tbsched.hangs.judge import report_of
 from tbsched.hangs.memory import HostMemory, host_memory_of
-from tbsched.hangs.ranks import joined, order_of_ranks
-from tbsched.hangs.replay import launches_of, replayed
-from tbsched.hangs.unfinished import Key, Unfinished, unfinished_in
+from tbsched.hangs.ranks import order_of_ranks, report_of_ranks
+from tbsched.hangs.replay import launches_of, replay_operations
+from tbsched.hangs.snapshot import Snapshot
+from tbsched.hangs.unfinished import Key, Unfinished, read_unfinished
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.described import device_of_facts, known_device
 from tbsched.hardware.spec import DeviceSpec
@@ -39,9 +39,9 @@ from tbsched.program.gpu_facts import GpuFacts
 from tbsched.program.sequence import Sequence
 from tbsched.progress import pulse
 
-_NEWS = 1.6  # seconds in which a capture has news of a process that waits
-_APART = 1.0  # seconds from one look to the next
-_FIXES = 20.0  # seconds for the search of changes
+_NEWS_SECONDS = 1.6  # seconds in which a capture has news of a process that waits
+_SECONDS_BETWEEN_LOOKS = 1.0  # seconds from one look to the next
+_FIX_SECONDS = 20.0  # seconds for the search of changes
 _Path = str | os.PathLike[str]
 
 
@@ -95,31 +95,31 @@ def hang(
         >>> found.fixes[0].text
         'at most 264 blocks for barrier, not 300'
     """
-    numbers = _numbers(pid)
-    captures, cores = _sorted(files)
-    if not captures and not cores and not numbers:
+    process_ids = _process_ids(pid)
+    captures, cores = _read_files(files)
+    if not captures and not cores and not process_ids:
         raise ValueError("hang: a capture, a core dump or pid= is needed, got none")
     spec = None if device is None else find_device(device)
-    found: list[HangReport] = []
+    reports: list[HangReport] = []
     left = dict(enumerate(captures))
-    for number in numbers:
-        check_process(number)
-        own = next((at for at, each in left.items() if each.process == number), None)
-        capture = left.pop(own) if own is not None else _capture_of(number)
-        found.append(_of_process(number, capture, spec, seconds))
+    for pid_ in process_ids:
+        check_process(pid_)
+        index = next((at for at, each in left.items() if each.process == pid_), None)
+        capture = left.pop(index) if index is not None else _capture_of(pid_)
+        reports.append(_process_report(pid_, capture, spec, seconds))
     for core in cores:
-        capture = left.pop(next(iter(left)), None) if left and not numbers else None
-        found.append(_of_core(core, capture, spec, seconds))
+        capture = left.pop(next(iter(left)), None) if left and not process_ids else None
+        reports.append(_core_report(core, capture, spec, seconds))
     if len(captures) > 1:
         crossed = order_of_ranks(captures, [_never_start(each, spec) for each in captures])
         if crossed is not None:
             return crossed
-    found += [_of_capture(each, spec) for each in left.values()]
+    reports += [_capture_report(each, spec) for each in left.values()]
     if len(left) == len(captures) > 1:
-        together = joined(captures, found)
+        together = report_of_ranks(captures, reports)
         if together is not None:
             return together
-    return next((each for each in found if each.hangs), found[0])
+    return next((each for each in reports if each.hangs), reports[0])
 
 
 def assert_not_hanging(
@@ -149,15 +149,16 @@ def assert_not_hanging(
         raise AssertionError(str(found))
 
 
-def _numbers(pid: int | Iterable[int] | None) -> tuple[int, ...]:
+def _process_ids(pid: int | Iterable[int] | None) -> tuple[int, ...]:
+    """Returns the given process numbers, checked."""
     if pid is None:
         return ()
     given = [pid] if isinstance(pid, int) else items("hang", "pid", pid)
     return tuple([integer("hang", "pid", each, 1, 2**31 - 1) for each in given])
 
 
-def _sorted(files: tuple[_Path, ...]) -> tuple[list[Unfinished], list[Path]]:
-    """Returns the captures, and the paths of the core dumps, among the files."""
+def _read_files(files: tuple[_Path, ...]) -> tuple[list[Unfinished], list[Path]]:
+    """Returns the captures, and the paths of the core dumps, among some files."""
     captures, cores = [], []
     for given in files:
         path = storage.as_path(given)
@@ -165,49 +166,49 @@ def _sorted(files: tuple[_Path, ...]) -> tuple[list[Unfinished], list[Path]]:
             check_core(path)
             cores.append(path)
         else:
-            captures.append(unfinished_in(path))
+            captures.append(read_unfinished(path))
     return captures, cores
 
 
 def _is_core(path: Path) -> bool:
-    """Returns whether a file is meant to be a core dump: by its beginning, or else by its name."""
+    """Returns whether a file is a core dump, by its first bytes, or else by its name."""
     head = head_of(path)
     return head.startswith(ELF) or (path.suffix == ".nvcudmp" and not takes(head))
 
 
-def _capture_place(process: int) -> Path | None:
-    """Returns the file that a process records itself into, by its environment; None: none."""
+def _capture_path(process: int) -> Path | None:
+    """Returns the file that a process writes its capture to, by its environment; None: none."""
     try:
         pairs = Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
     except OSError:
         return None
-    name = next((each[16:] for each in pairs if each.startswith(b"TBSCHED_CAPTURE=")), b"")
+    name = next((pair[16:] for pair in pairs if pair.startswith(b"TBSCHED_CAPTURE=")), b"")
     return Path(os.fsdecode(name)) if name else None
 
 
 def _capture_of(process: int) -> Unfinished | None:
-    """Returns the capture that a process writes; None: none."""
-    place = _capture_place(process)
+    """Returns the capture that a process writes; None: there is none."""
+    place = _capture_path(process)
     if place is None:
         return None
     others = place.parent.glob(f"*.{process}*") if place.parent.is_dir() else ()
-    for path in (place, *sorted(others)):
-        if path.name.startswith(place.stem) and is_capture(path):
-            found = unfinished_in(path)
-            if found.process == process:
-                return found
+    for candidate in (place, *sorted(others)):
+        if candidate.name.startswith(place.stem) and is_capture(candidate):
+            capture = read_unfinished(candidate)
+            if capture.process == process:
+                return capture
     return None
 
 
-def _of_process(
+def _process_report(
     process: int, capture: Unfinished | None, spec: DeviceSpec | None, seconds: float
 ) -> HangReport:
-    """Joins what the debugger and the capture say of a process."""
+    """Returns the report of a process, from the debugger and its capture."""
     unseen = []
-    looks: list[Look] = []
+    snapshots: list[Snapshot] = []
     target = Target(process=process)
     memory = None
-    if capture is not None and _capture_place(process) is not None:
+    if capture is not None and _capture_path(process) is not None:
         _check_notes(capture)
         unseen.append(
             "The GPU itself: the process is being captured, and CUDA takes one tool at a time: "
@@ -222,53 +223,53 @@ def _of_process(
         unseen.append("The GPU itself: cuda-gdb is not found.")
     else:
         with pulse("looking at the GPU"):
-            looks = _looks(target, seconds)
+            snapshots = _snapshots(target, seconds)
         memory = host_memory_of(process)
-    if looks and not looks[-1].gpus and capture is not None:
-        looks = []
+    if snapshots and not snapshots[-1].gpus and capture is not None:
+        snapshots = []
         unseen.append(
             "What is on the GPU: cuda-gdb sees no GPU in this process, as where its capture "
             "uses CUPTI. The model tells it from what was issued."
         )
     if capture is not None:
-        capture = _later(capture)
-    return _judged(capture, looks, memory, spec, unseen, process)
+        capture = _with_news(capture)
+    return _report(capture, snapshots, memory, spec, unseen, process)
 
 
-def _looks(target: Target, seconds: float) -> list[Look]:
-    """Looks three times, so that what goes on shows; fewer times if no GPU is seen."""
-    first = look_at(target, seconds=seconds)
+def _snapshots(target: Target, seconds: float) -> list[Snapshot]:
+    """Returns three snapshots, a second apart, which show what goes on; fewer if no GPU is seen."""
+    first = take_snapshot(target, seconds=seconds)
     if not first.gpus:  # the first debugger that comes to a captured process may see none
-        first = look_at(target, seconds=seconds)
-    looks = [first]
+        first = take_snapshot(target, seconds=seconds)
+    snapshots = [first]
     for hosts in (True, False) if first.gpus else ():
-        time.sleep(max(_APART - looks[-1].seconds, 0.0))
-        looks.append(look_at(target, first, seconds=seconds, hosts=hosts))
-    return looks
+        time.sleep(max(_SECONDS_BETWEEN_LOOKS - snapshots[-1].seconds, 0.0))
+        snapshots.append(take_snapshot(target, first, seconds=seconds, hosts=hosts))
+    return snapshots
 
 
-def _later(capture: Unfinished) -> Unfinished:
-    """Returns a capture that is still written, when the process has said that it runs."""
-    until = time.monotonic() + _NEWS
-    found = unfinished_in(capture.path)
-    while found.last_seen <= capture.last_seen and time.monotonic() < until:
-        time.sleep(_NEWS / 8)
-        found = unfinished_in(capture.path)
-    return found
+def _with_news(capture: Unfinished) -> Unfinished:
+    """Returns a capture read again once the process has written to it, or after a time limit."""
+    deadline = time.monotonic() + _NEWS_SECONDS
+    again = read_unfinished(capture.path)
+    while again.last_seen <= capture.last_seen and time.monotonic() < deadline:
+        time.sleep(_NEWS_SECONDS / 8)
+        again = read_unfinished(capture.path)
+    return again
 
 
-def _of_core(
+def _core_report(
     core: Path, capture: Unfinished | None, spec: DeviceSpec | None, seconds: float
 ) -> HangReport:
     """Returns the report of a core dump, with a capture if there is one."""
     target = Target(core=core)
-    look = look_at(target, look_at(target, seconds=seconds), seconds=seconds)
+    snapshot = take_snapshot(target, take_snapshot(target, seconds=seconds), seconds=seconds)
     unseen = ["Whether anything goes on, and where the host is: a core dump is of one moment."]
-    return _judged(capture, [look], None, spec, unseen, None)
+    return _report(capture, [snapshot], None, spec, unseen, None)
 
 
 def _check_notes(capture: Unfinished) -> None:
-    """Refuses a capture of an earlier version, which lacks what has not ended."""
+    """Checks that a capture says what has not ended; older versions' do not."""
     if not capture.notes_issued and not capture.is_whole:
         raise ValueError(
             f"{storage.shown(capture.path)}: an earlier tbsched made this capture, which does not "
@@ -276,7 +277,7 @@ def _check_notes(capture: Unfinished) -> None:
         )
 
 
-def _of_capture(capture: Unfinished, spec: DeviceSpec | None) -> HangReport:
+def _capture_report(capture: Unfinished, spec: DeviceSpec | None) -> HangReport:
     """Returns the report of a capture alone."""
     unseen = []
     _check_notes(capture)
@@ -285,18 +286,14 @@ def _of_capture(capture: Unfinished, spec: DeviceSpec | None) -> HangReport:
             "What is on the GPU: by the model, from what was issued and has not ended. Some "
             "of that may have ended: CUPTI gives records only when its buffers are full."
         )
-    return _judged(capture, [], None, spec, unseen, None)
+    return _report(capture, [], None, spec, unseen, None)
 
 
-def _judged(
-    capture: Unfinished | None,
-    looks: list[Look],
-    memory: HostMemory | None,
-    spec: DeviceSpec | None,
-    unseen: list[str],
-    process: int | None,
-) -> HangReport:
-    """Returns the report by the first rule that has an answer."""
+def _report(
+    capture: Unfinished | None, snapshots: list[Snapshot], memory: HostMemory | None,
+    spec: DeviceSpec | None, unseen: list[str], process: int | None,
+) -> HangReport:  # fmt: skip
+    """Returns the report of the first rule that has an answer."""
     if capture is None:
         unseen.append(
             "What was issued and does not run: the program was not captured. `tbsched capture "
@@ -307,34 +304,29 @@ def _judged(
             f"What the capture failed to note: it failed {counted(capture.failed, 'time')} "
             f"({capture.why}). Operations and ends may be missing."
         )
-    look = looks[min(1, len(looks) - 1)] if looks else None
-    for each in looks:
-        unseen += each.notes
-    seen = Seen(
-        capture=capture,
-        look=look,
-        before=looks[0] if len(looks) > 1 else None,
-        after=looks[2] if len(looks) > 2 else None,
-        memory=memory,
-        spec=_gpu_of(capture, look, spec),
-        unseen=tuple(unseen),
-        seconds=_FIXES,
-    )
-    found = judged(seen)
-    return found if process is None else replace(found, process=process)
+    snapshot = snapshots[min(1, len(snapshots) - 1)] if snapshots else None
+    for snapshot_ in snapshots:
+        unseen += snapshot_.notes
+    observed = Observations(
+        capture=capture, snapshot=snapshot, before=snapshots[0] if len(snapshots) > 1 else None,
+        after=snapshots[2] if len(snapshots) > 2 else None, memory=memory,
+        spec=_gpu_of(capture, snapshot, spec), unseen=tuple(unseen), seconds=_FIX_SECONDS,
+    )  # fmt: skip
+    report = report_of(observed)
+    return report if process is None else replace(report, process=process)
 
 
 def _never_start(capture: Unfinished, spec: DeviceSpec | None) -> frozenset[Key] | None:
-    """Returns the launches that can never start, by the model; None: unknown."""
-    known = _gpu_of(capture, None, spec)
-    operations = tuple([replace(each, is_called=True) for each in capture.operations])
-    if known is None or len({each.gpu for each in operations}) > 1:
+    """Returns the launches that can never start, by the model; None: the GPU is unknown."""
+    gpu = _gpu_of(capture, None, spec)
+    operations = tuple([replace(operation, has_returned=True) for operation in capture.operations])
+    if gpu is None or len({operation.gpu for operation in operations}) > 1:
         return None
     try:
-        found = replayed(operations, capture.streams, known, None)
+        replay = replay_operations(operations, capture.streams, gpu, None)
     except ValueError:  # the GPU takes no such launch
         return None
-    return frozenset([operations[each.operation].key for each in found.stranded])
+    return frozenset([operations[each.operation].key for each in replay.stranded])
 
 
 def unfinished_launches(
@@ -348,7 +340,7 @@ def unfinished_launches(
     Raises:
         FileNotFoundError, ValueError: not a capture.
     """
-    capture = unfinished_in(path)
+    capture = read_unfinished(path)
     spec = _gpu_of(capture, None, None if device is None else find_device(device))
     if spec is None:
         return None, None
@@ -357,32 +349,29 @@ def unfinished_launches(
 
 
 def _gpu_of(
-    capture: Unfinished | None, look: Look | None, spec: DeviceSpec | None
+    capture: Unfinished | None, snapshot: Snapshot | None, spec: DeviceSpec | None
 ) -> DeviceSpec | None:
-    """Returns the GPU as the process uses it: with its hardware queues and local memory.
-
-    Raises:
-        ValueError: the capture has a number that no GPU has.
-    """
-    known = spec or _device_of(capture, look)
-    if known is None or capture is None:
-        return known
+    """Returns the GPU with the hardware queues and local memory that the process uses; None:
+    unknown. Raises ValueError: the capture has a number that no GPU has."""
+    gpu = spec or _device_of(capture, snapshot)
+    if gpu is None or capture is None:
+        return gpu
     # What has run has set up its local memory.
-    usual = [each.local_memory or 0 for each in capture.operations if each.is_usual]
-    grown = max([known.local_memory_initial, capture.local_memory, *usual])
-    known = replace(known, local_memory_initial=grown)
+    local_memory = [op.local_memory or 0 for op in capture.operations if op.ended_before]
+    grown = max([gpu.local_memory_initial, capture.local_memory, *local_memory])
+    gpu = replace(gpu, local_memory_initial=grown)
     if capture.connections is None:
-        return known
+        return gpu
     try:
-        return replace(known, hardware_queues=capture.connections)
+        return replace(gpu, hardware_queues=capture.connections)
     except ValueError as error:
         raise ValueError(f"{storage.shown(capture.path)}: connections: {error}") from None
 
 
-def _device_of(capture: Unfinished | None, look: Look | None) -> DeviceSpec | None:
-    """Returns the GPU that a capture or the debugger names."""
+def _device_of(capture: Unfinished | None, snapshot: Snapshot | None) -> DeviceSpec | None:
+    """Returns the GPU that a capture or the debugger names; None: neither does."""
     if capture is not None and capture.gpus:
-        counts = [each.gpu for each in capture.operations] or list(capture.gpus)
+        counts = [operation.gpu for operation in capture.operations] or list(capture.gpus)
         main = max(set(counts), key=counts.count)
         facts = capture.gpus.get(main)
         if facts is not None:
@@ -395,6 +384,6 @@ def _device_of(capture: Unfinished | None, look: Look | None) -> DeviceSpec | No
                     minor=int(minor) if known else None,
                 )
             )  # fmt: skip
-    if look is not None and look.gpus:
-        return known_device(look.gpus[0].name, look.gpus[0].sms)
+    if snapshot is not None and snapshot.gpus:
+        return known_device(snapshot.gpus[0].name, snapshot.gpus[0].sms)
     return None

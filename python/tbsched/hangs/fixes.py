@@ -8,52 +8,49 @@ from dataclasses import replace
 
 from tbsched.advice.together.coresident import coresident
 from tbsched.hangs.hang import HangFix
-from tbsched.hangs.replay import OWN_ORDER, Replay, Stranded, replayed
-from tbsched.hangs.unfinished import Operation, StreamFacts, called
+from tbsched.hangs.replay import OWN_ORDER, Replay, Stranded, replay_operations
+from tbsched.hangs.unfinished import Operation, StreamFacts, name_of
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Launch
 
 _CONNECTIONS = (2, 4, 8, 16, 32)  # CUDA takes up to 32
-_MOST_TOGETHER = 8  # launches for which changes are searched
+_MAX_LAUNCHES = 8  # launches for which changes are searched
 Streams = dict[tuple[int, int], StreamFacts]
 
 
-def fixes_of(
-    stranded: Stranded,
-    operations: tuple[Operation, ...],
-    streams: Streams,
-    spec: DeviceSpec,
-    found: Replay,
-    seconds: float,
-) -> tuple[tuple[HangFix, ...], str]:
-    """Returns changes for a launch that can never start, those that change least first.
+def fixes_for(
+    stranded: Stranded, operations: tuple[Operation, ...], streams: Streams, spec: DeviceSpec,
+    replay: Replay, seconds: float,
+) -> tuple[tuple[HangFix, ...], str]:  # fmt: skip
+    """Returns the changes that let a launch start, by the model, the smallest first; and a
+    sentence.
 
     Returns:
         The changes, and a sentence about those that were not tried, if there may be some.
     """
-    asked = _Asked(operations, streams, spec)
+    variants = _Variants(operations, streams, spec)
     if stranded.cause == "hardware_queue":
-        return (*asked.connections(), *asked.order(stranded)), ""
+        return (*variants.connections(), *variants.order(stranded)), ""
     if stranded.cause == "legacy_stream":
-        return tuple(asked.non_blocking()), ""
-    return _together(stranded, found, spec, seconds)
+        return tuple(variants.non_blocking()), ""
+    return _coresidency_fixes(stranded, replay, spec, seconds)
 
 
 def non_blocking_fixes(
     operations: tuple[Operation, ...], streams: Streams, spec: DeviceSpec
 ) -> tuple[HangFix, ...]:
-    """Returns other kinds of streams, with which the legacy default stream holds nothing up."""
-    return tuple(_Asked(operations, streams, spec).non_blocking())
+    """Returns fixes that make streams non-blocking: the legacy stream then holds up none."""
+    return tuple(_Variants(operations, streams, spec).non_blocking())
 
 
 def loading_fix(
     loaded: Operation, operations: tuple[Operation, ...], streams: Streams, spec: DeviceSpec
 ) -> tuple[HangFix, ...]:
-    """Returns early loading, if the launch then starts."""
-    issued = tuple([replace(each, is_called=True) for each in operations])
-    if not _Asked(issued, streams, spec).is_free():
+    """Returns the fix that loads a kernel early, if the launch then starts; else none."""
+    issued = tuple([replace(operation, has_returned=True) for operation in operations])
+    if not _Variants(issued, streams, spec).is_free():
         return ()
-    name = called(loaded)
+    name = name_of(loaded)
     text = (
         f"load {name} before the kernel that waits for it: CUDA_MODULE_LOADING=EAGER, or "
         "cudaFuncGetAttributes, or (PyTorch, Triton) run it once before"
@@ -61,8 +58,8 @@ def loading_fix(
     return (HangFix("loading", text),)
 
 
-class _Asked:
-    """Operations of a program, of which other versions are tried."""
+class _Variants:
+    """Tries variants of a program's operations, streams and GPU in the model."""
 
     def __init__(
         self, operations: tuple[Operation, ...], streams: Streams, spec: DeviceSpec
@@ -70,19 +67,17 @@ class _Asked:
         self.operations, self.streams, self.spec = operations, streams, spec
 
     def is_free(
-        self,
-        operations: tuple[Operation, ...] | None = None,
-        streams: Streams | None = None,
+        self, operations: tuple[Operation, ...] | None = None, streams: Streams | None = None,
         spec: DeviceSpec | None = None,
-    ) -> bool:
-        """Returns whether nothing waits for what the program did not ask for."""
-        tried = replayed(
+    ) -> bool:  # fmt: skip
+        """Returns whether, in a variant, launches wait only for what the program itself orders."""
+        tried = replay_operations(
             operations or self.operations, streams or self.streams, spec or self.spec, None
         )
         return all(each.cause in OWN_ORDER for each in tried.stranded)
 
     def connections(self) -> Iterator[HangFix]:
-        """Yields the least number of hardware queues that is enough."""
+        """Yields the smallest sufficient number of hardware queues as a fix."""
         for queues in _CONNECTIONS:
             if queues <= self.spec.hardware_queues:
                 continue
@@ -95,24 +90,24 @@ class _Asked:
                 return
 
     def order(self, stranded: Stranded) -> Iterator[HangFix]:
-        """Yields issuing the launch before what holds it up, if both are in other streams."""
+        """Yields issuing the launch before what holds it up as a fix, if their streams differ."""
         if stranded.behind is None:
             return
-        own, other = self.operations[stranded.operation], self.operations[stranded.behind]
-        if own.stream_key == other.stream_key or own.node is not None or other.node is not None:
+        late, blocker = self.operations[stranded.operation], self.operations[stranded.behind]
+        if late.stream_key == blocker.stream_key or {late.node, blocker.node} != {None}:
             return
-        kept = [each for each in self.operations if each is not own]
-        changed = (*kept[: stranded.behind], own, *kept[stranded.behind :])
+        others = [op for op in self.operations if op is not late]
+        changed = (*others[: stranded.behind], late, *others[stranded.behind :])
         if self.is_free(changed):
-            yield HangFix("order", f"launch {called(own)} before {called(other)}")
+            yield HangFix("order", f"launch {name_of(late)} before {name_of(blocker)}")
 
     def non_blocking(self) -> Iterator[HangFix]:
-        """Yields other streams for the work of the legacy stream, or for all others."""
+        """Yields non-blocking streams as fixes: for the legacy stream's work, or for all others."""
         legacy = {key for key, facts in self.streams.items() if facts.kind == "null"}
-        names = [called(each) for each in self.operations if each.stream_key in legacy]
+        names = [name_of(op) for op in self.operations if op.stream_key in legacy]
         which = ", ".join(dict.fromkeys(names[:3])) + (" and others" if len(names) > 3 else "")
-        own = self.streams | {key: StreamFacts("non_blocking", 0) for key in legacy}
-        if names and self.is_free(streams=own):
+        changed = self.streams | {key: StreamFacts("non_blocking", 0) for key in legacy}
+        if names and self.is_free(streams=changed):
             yield HangFix(
                 "non_blocking",
                 f"give {which} a stream of its own instead of the legacy default stream "
@@ -131,19 +126,19 @@ class _Asked:
             )
 
 
-def _together(
-    stranded: Stranded, found: Replay, spec: DeviceSpec, seconds: float
+def _coresidency_fixes(
+    stranded: Stranded, replay: Replay, spec: DeviceSpec, seconds: float
 ) -> tuple[tuple[HangFix, ...], str]:
-    """Returns changes after which the kernels are resident together in every order."""
-    late = {each.operation for each in found.stranded}
-    numbers = [
-        place
-        for place, launch in enumerate(found.launches)
-        if launch is not None and (place not in late or place == stranded.operation)
+    """Returns changes that let the kernels be resident together in every order; and a sentence."""
+    stranded_indices = {each.operation for each in replay.stranded}
+    indices = [
+        index
+        for index, launch in enumerate(replay.launches)
+        if launch is not None and (index not in stranded_indices or index == stranded.operation)
     ]
-    if len(numbers) > _MOST_TOGETHER:
-        return (), f"Which changes help: of more than {_MOST_TOGETHER} kernels none are tried."
-    launches = [untimed(launch) for place in numbers if (launch := found.launches[place])]
+    if len(indices) > _MAX_LAUNCHES:
+        return (), f"Which changes help: of more than {_MAX_LAUNCHES} kernels none are tried."
+    launches = [untimed(launch) for index in indices if (launch := replay.launches[index])]
     deadline = time.monotonic() + seconds
     try:
         answer = coresident(launches, spec, seconds=seconds)
@@ -155,5 +150,5 @@ def _together(
 
 
 def untimed(launch: Launch) -> Launch:
-    """Returns a launch for questions that no duration changes the answer to."""
+    """Returns a launch of 1 ms, for questions to which no duration matters."""
     return replace(launch, duration=1e-3, host=0)

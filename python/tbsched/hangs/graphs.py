@@ -32,40 +32,38 @@ class CapturedGraph:
 
     Attributes:
         nodes: all of them; child graphs and bodies of conditional nodes are taken apart.
-        before: of each node the numbers of those that it waits for.
+        predecessors: of each node the numbers of those that it waits for.
         is_whole: whether all nodes and edges are known.
     """
 
     nodes: tuple[Node, ...]
-    before: tuple[frozenset[int], ...]
+    predecessors: tuple[frozenset[int], ...]
     is_whole: bool
-    _reached: dict[int, set[int]] = field(default_factory=dict, repr=False, compare=False)
+    _waited_for: dict[int, set[int]] = field(default_factory=dict, repr=False, compare=False)
 
     def waits_for(self, node: int, other: int) -> bool:
-        """Returns whether a node waits for another one, also through others."""
-        if node not in self._reached:
-            self._reached[node] = reachable(self.before[node], self.before.__getitem__)
-        return other in self._reached[node]
+        """Returns whether a node waits for another one, directly or through others."""
+        if node not in self._waited_for:
+            before = self.predecessors
+            self._waited_for[node] = reachable(before[node], before.__getitem__)
+        return other in self._waited_for[node]
 
     def edges(self, kept: Iterable[int]) -> list[tuple[int, int]]:
-        """Returns the edges between some nodes, by their places there, also through others."""
+        """Returns the edges between kept nodes, direct or through others, by places in ``kept``."""
         place = {node: at for at, node in enumerate(kept)}
-        every = ((first, node) for node, firsts in enumerate(self.before) for first in firsts)
+        every = ((first, node) for node, firsts in enumerate(self.predecessors) for first in firsts)
         return sorted((place[a], place[b]) for a, b in edges_through(place, every, {}))
 
 
 def graph_of(line: Line, lines: Mapping[int, Line]) -> CapturedGraph:
-    """Returns a graph from its line, and the lines of its nodes by their numbers.
-
-    Raises:
-        TypeError, ValueError: a number that cannot be.
-    """
+    """Returns a graph from its line in the capture and the lines of its nodes. Raises TypeError or
+    ValueError: a number that cannot be."""
     count = integer(line, "nodes")
     nodes = [_node(lines[number]) if number in lines else _NONE for number in range(count)]
-    before: list[set[int]] = [set() for _ in nodes]
+    predecessors: list[set[int]] = [set() for _ in nodes]
     inside: dict[int, list[int]] = {}
-    for number, own in lines.items():
-        parent = optional(own, "parent")
+    for number, node_line in lines.items():
+        parent = optional(node_line, "parent")
         if parent is not None and number < count and parent < number:
             inside.setdefault(parent, []).append(number)
     for key in ("edges", "programmatic_edges"):
@@ -76,14 +74,14 @@ def graph_of(line: Line, lines: Mapping[int, Line]) -> CapturedGraph:
             if not (type(first) is type(second) is int and min(first, second) >= 0):
                 raise ValueError(f"{key}: numbers of nodes are needed, got {shown(ends)}")
             if max(first, second) < count:
-                before[second].add(first)
+                predecessors[second].add(first)
     # A node with others inside ends when they have: it waits for them, and they for what it does.
     for parent in sorted(inside):
         for number in inside[parent]:
-            before[number] |= before[parent]
-        before[parent] = {*inside[parent]}
+            predecessors[number] |= predecessors[parent]
+        predecessors[parent] = {*inside[parent]}
     is_whole = len(lines) >= count and line.get("whole") is not False
-    return CapturedGraph(tuple(nodes), tuple(map(frozenset, before)), is_whole)
+    return CapturedGraph(tuple(nodes), tuple(map(frozenset, predecessors)), is_whole)
 
 
 def _node(line: Line) -> Node:

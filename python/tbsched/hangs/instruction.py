@@ -10,8 +10,8 @@ _BRANCH = re.compile(r"^BRA(?:\.\S+)?\s+(?:(!?)(U?P\d)\s*,\s*)?(?:\S+\s*,\s*)?0x
 _REGISTER = re.compile(r"(?<![\w.])(U?R\d+|U?P\d)(\.64)?(?![\w])")
 DESCRIPTOR = re.compile(r"desc\[[^]]*\](?=\[)")
 _CALL = re.compile(r"^CALL\.REL\S*\s+(?:\S+\s*,\s*)?0x([0-9a-f]+)")
-CLOCK = re.compile(r"^(?:CS2R|S2R|S2UR)\S*\s+\S+\s*,\s*SR_(?:CLOCK|GLOBALTIMER)")
-COUNTS = re.compile(r"^(?:U?IADD|VIADD|U?IMAD(?!\.MOV)|FADD|FFMA|FMUL|U?SHF\.|U?LEA\b)")
+CLOCK_READS = re.compile(r"^(?:CS2R|S2R|S2UR)\S*\s+\S+\s*,\s*SR_(?:CLOCK|GLOBALTIMER)")
+ADDITIONS = re.compile(r"^(?:U?IADD|VIADD|U?IMAD(?!\.MOV)|FADD|FFMA|FMUL|U?SHF\.|U?LEA\b)")
 _WIDE = re.compile(r"\.(?:64|WIDE)\b|\.WIDE\.|^CS2R |^LDC\.64|^S2UR64")
 _WRITES_NOTHING = re.compile(
     r"^(?:ST|RED|BRA|EXIT|BAR|NOP|MEMBAR|ERRBAR|CCTL|NANOSLEEP|YIELD|WARPSYNC|BSYNC|BSSY|DEPBAR"
@@ -20,22 +20,23 @@ _WRITES_NOTHING = re.compile(
 
 
 class Instruction:
-    """An instruction: what it reads and writes."""
+    """An instruction: what it reads and writes, and where it may jump."""
 
     __slots__ = (
-        "at", "body", "called", "guard", "is_conditional", "reads", "target", "text", "writes",
+        "address", "body", "call_target", "guard", "is_conditional", "reads", "target", "text",
+        "writes",
     )  # fmt: skip
 
-    def __init__(self, at: int, text: str) -> None:
-        self.at, self.text = at, text
+    def __init__(self, address: int, text: str) -> None:
+        self.address, self.text = address, text
         guard = _GUARD.match(text)
         self.guard = guard[2] if guard is not None and not guard[2].endswith("T") else None
         self.body = text[guard.end() :] if guard is not None else text
         never = guard is not None and guard[1] == "!" and guard[2].endswith("T")
         branch = _BRANCH.match(self.body)
         self.target = int(branch[3], 16) if branch is not None and not never else None
-        called = _CALL.match(self.body)
-        self.called = int(called[1], 16) if called is not None else None
+        call = _CALL.match(self.body)
+        self.call_target = int(call[1], 16) if call is not None else None
         if branch is not None and branch[2] is not None:
             self.guard = branch[2]
         self.is_conditional = self.guard is not None or bool(
@@ -44,36 +45,37 @@ class Instruction:
         self.writes, self.reads = self._registers()
 
     def _registers(self) -> tuple[frozenset[str], frozenset[str]]:
-        """Returns the registers that an instruction writes, and those that it reads."""
+        """Returns the registers that it writes, and those that it reads."""
         body = DESCRIPTOR.sub("", self.body)
         operation, _, rest = body.partition(" ")
-        pieces = split(rest)
+        pieces = split_operands(rest)
         if _WRITES_NOTHING.match(operation):
-            return frozenset(), frozenset(names(pieces, True)) | self.guards
+            return frozenset(), frozenset(register_names(pieces, True)) | self.guards
         count = 1
         while count < len(pieces) and re.fullmatch(r"!?U?P[\dT]", pieces[count - 1].strip()):
             count += 1  # a result may come after one or two predicates
         # Two predicates, or a value and its carry, come first.
-        first = pieces[:count]
+        results = pieces[:count]
         if count < len(pieces) and re.fullmatch(r"U?P\d", pieces[count].strip()):
-            first = pieces[: count + 1]
+            results = pieces[: count + 1]
         if operation.startswith(("ISETP", "FSETP", "DSETP", "UISETP", "PLOP3", "HSETP")):
-            first = pieces[:2]
+            results = pieces[:2]
         if operation.startswith("VOTE"):  # the last one is what is voted on
-            first = pieces[: max(len(pieces) - 1, 1)]
-        written = set(names(first, False))
+            results = pieces[: max(len(pieces) - 1, 1)]
+        written = set(register_names(results, False))
         if _WIDE.search(f"{operation} "):
-            written |= {after(each) for each in written if "P" not in each}
+            written |= {next_register(register) for register in written if "P" not in register}
         if operation.startswith(("LDG", "LD.", "LDC", "ULDC")) and ".128" in operation:
-            for each in list(written):
+            for register in list(written):
                 for _ in range(3):
-                    each = after(each)
-                    written.add(each)
-        read = frozenset(names(pieces[len(first) :], True)) | self.guards
+                    register = next_register(register)
+                    written.add(register)
+        read = frozenset(register_names(pieces[len(results) :], True)) | self.guards
         return frozenset(written), read
 
     @property
     def guards(self) -> frozenset[str]:
+        """The predicate that decides whether it is executed; empty: it always is."""
         return frozenset() if self.guard is None else frozenset([self.guard])
 
 
@@ -82,32 +84,34 @@ def registers_written(text: str) -> frozenset[str]:
     return Instruction(0, text).writes
 
 
-def counts(text: str) -> bool:
+def is_clock_or_count(text: str) -> bool:
     """Returns whether an instruction reads a clock, or adds to its own earlier result."""
-    own = Instruction(0, text)
-    return bool(CLOCK.match(own.body) or (COUNTS.match(own.body) and own.writes & own.reads))
+    inst = Instruction(0, text)
+    is_count = ADDITIONS.match(inst.body) and inst.writes & inst.reads
+    return bool(CLOCK_READS.match(inst.body) or is_count)
 
 
-def split(text: str) -> list[str]:
-    """Splits operands at commas that are in no brackets."""
+def split_operands(text: str) -> list[str]:
+    """Returns operands, split at the commas that are outside brackets."""
     pieces, depth, begin = [], 0, 0
-    for at, letter in enumerate(text):
+    for position, letter in enumerate(text):
         depth += (letter in "[{(") - (letter in "]})")
         if letter == "," and depth == 0:
-            pieces.append(text[begin:at])
-            begin = at + 1
+            pieces.append(text[begin:position])
+            begin = position + 1
     return [*pieces, text[begin:]]
 
 
-def names(pieces: Iterable[str], with_pairs: bool) -> Iterator[str]:
-    """Yields the registers of operands, the second of a pair, too."""
+def register_names(pieces: Iterable[str], with_pairs: bool) -> Iterator[str]:
+    """Yields the registers of operands; with pairs, also the second of each 64-bit pair."""
     for piece in pieces:
         for row in _REGISTER.finditer(piece):
             yield row[1]
             if with_pairs and (row[2] or "[" in piece) and "P" not in row[1]:
-                yield after(row[1])
+                yield next_register(row[1])
 
 
-def after(name: str) -> str:
-    head = "UR" if name.startswith("U") else "R"
-    return f"{head}{int(name.removeprefix(head)) + 1}"
+def next_register(name: str) -> str:
+    """Returns the register after another: ``R5`` after ``R4``."""
+    prefix = "UR" if name.startswith("U") else "R"
+    return f"{prefix}{int(name.removeprefix(prefix)) + 1}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tbsched.hangs.evidence import Seen, gathered
+from tbsched.hangs.evidence import Observations, gather_evidence
 from tbsched.hangs.hang import HangReport
 from tbsched.hangs.rules import host, host_memory, inside, legacy, loading, progress, room, slow
 from tbsched.hangs.rules.finding import Finding
@@ -31,13 +31,10 @@ RULES = (
 )
 
 
-def judged(seen: Seen) -> HangReport:
-    """Returns why the program hangs, or that it does not.
-
-    Raises:
-        ValueError: operations of several GPUs have not ended.
-    """
-    evidence = gathered(seen)
+def report_of(observations: Observations) -> HangReport:
+    """Returns why the program hangs, or that it does not: the first rule's answer. Raises
+    ValueError: operations of several GPUs have not ended."""
+    evidence = gather_evidence(observations)
     findings: list[Finding] = []
     for rule in RULES:
         findings.append(rule(evidence))
@@ -45,20 +42,14 @@ def judged(seen: Seen) -> HangReport:
             break
     answer, spec, capture = findings[-1], evidence.seen.spec, evidence.capture
     assert answer.kind is not None
-    proof = [sentence for each in findings for sentence in each.proof]
+    proof = [sentence for finding in findings for sentence in finding.proof]
     if answer.stranded:
         proof += evidence.contradictions()
-    unseen = [*evidence.unseen, *(sentence for each in findings for sentence in each.unseen)]
+    unseen = [*evidence.unseen, *(sentence for finding in findings for sentence in finding.unseen)]
     return HangReport(
-        kind=answer.kind,
-        reason=answer.reason,
-        resident=evidence.resident,
-        stranded=answer.stranded,
-        calls=evidence.calls,
-        fixes=answer.fixes,
-        proof=tuple(dict.fromkeys(proof)),
-        unseen=tuple(dict.fromkeys(unseen)),
+        kind=answer.kind, reason=answer.reason, resident=evidence.resident,
+        stranded=answer.stranded, calls=evidence.calls, fixes=answer.fixes,
+        proof=tuple(dict.fromkeys(proof)), unseen=tuple(dict.fromkeys(unseen)),
         device=None if spec is None else prepared(spec, policy_of(spec, None))[1],
-        process=None if capture is None else capture.process,
-        may_be=answer.may_be,
-    )
+        process=None if capture is None else capture.process, may_be=answer.may_be,
+    )  # fmt: skip

@@ -70,11 +70,9 @@ class capture:  # noqa: N801 - used as a function
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
+        self, kind: type[BaseException] | None, error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if self._watching is not None:
             self._watching.end()
         injection.stop()
@@ -101,13 +99,13 @@ class capture:  # noqa: N801 - used as a function
             self._program = load_program(self._written)
         return self._program
 
-    def _settled(self, written: Path, target: Path) -> Path:
-        """Replaces the earlier capture if that is allowed; returns where the new one is."""
-        if not captured_files.has_work(written):
-            return Path(shutil.move(written, self._folder()))
+    def _settled(self, path: Path, target: Path) -> Path:
+        """Puts a finished capture at its place if that is allowed; returns where it is."""
+        if not captured_files.has_work(path):
+            return Path(shutil.move(path, self._folder()))
         if not captured_files.is_free(target):
-            return written
-        storage.put_in_place(written, target)
+            return path
+        storage.put_in_place(path, target)
         return target
 
     def _folder(self) -> Path:

@@ -12,7 +12,8 @@ _ROW = re.compile(r"^([0-9a-f]+)-([0-9a-f]+) (\S{4}) ")
 
 @dataclass(frozen=True, slots=True)
 class HostMemory:
-    """The address space of a process: memory of a GPU has addresses that the host cannot read.
+    """Ranges of a process's addresses that the host can read: those of GPU memory are not among
+    them.
 
     Attributes:
         begins, ends: of the ranges that the host can read, ascending.
@@ -22,21 +23,21 @@ class HostMemory:
     ends: tuple[int, ...]
 
     def __call__(self, address: int) -> bool:
-        """Returns whether the host can read what is there."""
-        at = bisect_right(self.begins, address) - 1
-        return at >= 0 and address < self.ends[at]
+        """Returns whether the host can read an address."""
+        range_index = bisect_right(self.begins, address) - 1
+        return range_index >= 0 and address < self.ends[range_index]
 
 
 def host_memory_of(process: int) -> HostMemory | None:
-    """Returns the host's memory of a process; None: it has gone, or may not be asked."""
+    """Returns the host memory of a process; None: it has gone, or may not be read."""
     try:
-        return host_memory_in(Path(f"/proc/{process}/maps").read_text("utf-8", "replace"))
+        return parse_maps(Path(f"/proc/{process}/maps").read_text("utf-8", "replace"))
     except OSError:
         return None
 
 
-def host_memory_in(maps: str) -> HostMemory:
-    """Reads ``/proc/PID/maps``."""
+def parse_maps(maps: str) -> HostMemory:
+    """Returns the readable ranges in the text of ``/proc/PID/maps``."""
     rows = [
         (int(row[1], 16), int(row[2], 16))
         for line in maps.splitlines()

@@ -6,19 +6,19 @@ import functools
 import re
 from collections.abc import Callable, Iterable
 
-from tbsched.hangs.control_flow import Reached
-from tbsched.hangs.instruction import Instruction, split
+from tbsched.hangs.control_flow import ControlFlow
+from tbsched.hangs.instruction import Instruction, split_operands
 from tbsched.program.reachable import reachable
 
 Range = tuple[int, int]  # the least and the greatest value
-MOST_BLOCKS = 1 << 16  # of a grid, for the numbers of its blocks; more are never resident at once
-_MOST_THREADS = 1024  # of a block
-_DEEPEST = 16  # instructions from a value back to what it is made of
+MAX_BLOCKS = 1 << 16  # of a grid, for the numbers of its blocks; more are never resident at once
+_MAX_THREADS = 1024  # of a block
+_MAX_DEPTH = 16  # instructions from a value back to what it is made of
 _INTEGERS = range(-(1 << 31), 1 << 31)
 _SPECIAL: tuple[tuple[str, Range], ...] = (
-    (r"SR_TID\.[XYZ]", (0, _MOST_THREADS - 1)),
+    (r"SR_TID\.[XYZ]", (0, _MAX_THREADS - 1)),
     (r"SR_LANEID", (0, 31)),
-    (r"SR_CTAID\.[XYZ]", (0, MOST_BLOCKS - 1)),
+    (r"SR_CTAID\.[XYZ]", (0, MAX_BLOCKS - 1)),
     (r"SR_CgaCtaId", (0, 15)),
     (r"SRZ", (0, 0)),
 )
@@ -54,23 +54,23 @@ class Ranges:
         self.parameters_at = parameters_at
         self.every, self.reached = every, reached
         self.loops, self.exits = tuple(loops), exits
-        self.place = {own.at: number for number, own in enumerate(every)}
+        self.place = {own.address: number for number, own in enumerate(every)}
         self.known: dict[tuple[str, int], Range | None] = {}
         self.known_turns: dict[range, int | None] = {}
 
     @functools.cached_property
-    def code(self) -> Reached:
-        return Reached(self.every, self.reached)
+    def code(self) -> ControlFlow:
+        return ControlFlow(self.every, self.reached)
 
     @functools.cached_property
     def written_by_calls(self) -> set[str]:
         """The registers that functions write which the kernel calls."""
-        called = (self.every[at].called for at in self.reached)
+        called = (self.every[at].call_target for at in self.reached)
         first = [self.place[each] for each in called if each in self.place]
-        inside = reachable(first, lambda at: self.code.next.get(at, ()))
+        inside = reachable(first, lambda at: self.code.successors.get(at, ()))
         return {name for at in inside for name in self.every[at].writes}
 
-    def value(self, operand: str, at: int, depth: int = _DEEPEST) -> Range | None:
+    def value(self, operand: str, at: int, depth: int = _MAX_DEPTH) -> Range | None:
         """Returns what an operand of an instruction can be; None: anything."""
         text = operand.strip().removesuffix(".reuse")
         if text in ("RZ", "URZ", "SRZ"):
@@ -80,11 +80,11 @@ class Ranges:
             number -= (1 << 32) if number >= 1 << 31 else 0
             return number, number
         if self.parameters_at <= _LAST_WITH_THREADS and _THREADS.fullmatch(text):
-            return 1, _MOST_THREADS
+            return 1, _MAX_THREADS
         if text.startswith("-"):
             own = self.value(text[1:], at, depth)
             return None if own is None else (-own[1], -own[0])
-        if not re.fullmatch(r"U?R\d+", text) or depth == 0 or at not in self.code.before:
+        if not re.fullmatch(r"U?R\d+", text) or depth == 0 or at not in self.code.predecessors:
             return None
         if (text, at) not in self.known:
             self.known[text, at] = None  # what is made of itself can be anything
@@ -110,14 +110,14 @@ class Ranges:
         if counted is not None:
             return counted
         operation, _, rest = self.every[number].body.partition(" ")
-        operands = [each.strip() for each in split(rest)]
+        operands = [each.strip() for each in split_operands(rest)]
         operands = [each for each in operands if not re.fullmatch(r"!?U?P[\dT]", each)] or [""]
         for pattern, of_special in _SPECIAL:
             if operation.startswith(("S2R", "S2UR", "CS2R")) and re.fullmatch(
                 pattern, operands[-1]
             ):
                 return of_special
-        base, *kinds = operation.removeprefix("U").split(".")
+        base, *kinds = operation.removeprefix("U").split_operands(".")
         if operands[:1] != [name]:
             return None
         if base == "SHF":
@@ -164,11 +164,11 @@ class Ranges:
             return None
         return _sum(self._at_entry(name, loop, depth), _product(by, (0, turns)))
 
-    def turns(self, loop: range, depth: int = _DEEPEST) -> int | None:
+    def turns(self, loop: range, depth: int = _MAX_DEPTH) -> int | None:
         """Returns how often a loop runs at most; None: unknown."""
         if loop not in self.known_turns:
             self.known_turns[loop] = None  # what depends on itself
-            found = [self._turns_by(self.place[each.at], loop, depth) for each in self.exits(loop)]
+            found = [self._turns_by(self.place[each.address], loop, depth) for each in self.exits(loop)]
             most = min((each for each in found if each is not None), default=None)
             self.known_turns[loop] = most
         return self.known_turns[loop]
@@ -184,7 +184,7 @@ class Ranges:
             return None
         (test,) = tests
         kind = _TEST.match(self.every[test].body)
-        operands = [each.strip() for each in split(self.every[test].body.partition(" ")[2])]
+        operands = [each.strip() for each in split_operands(self.every[test].body.partition(" ")[2])]
         if kind is None or not self._is_alone(operands):
             return None
         counter, limit = operands[2].removesuffix(".reuse"), self.value(operands[3], test, depth)
@@ -230,7 +230,7 @@ class Ranges:
             return None
         (test,) = tests
         operation, _, rest = self.every[test].body.partition(" ")
-        kind, operands = _TEST.match(operation), [each.strip() for each in split(rest)]
+        kind, operands = _TEST.match(operation), [each.strip() for each in split_operands(rest)]
         is_negated = own.text.startswith("@!")
         # A comparison that another condition joins: not both, or neither, of them is true.
         holds = ".OR" if is_negated else ".AND"
@@ -242,7 +242,7 @@ class Ranges:
             return None
         if sum(counter in self.every[at].writes for at in loop) != 1:
             return None
-        by, begin = self._step(counter, step, _DEEPEST), self._at_entry(counter, loop, _DEEPEST)
+        by, begin = self._step(counter, step, _MAX_DEPTH), self._at_entry(counter, loop, _MAX_DEPTH)
         limit = self.value(operands[3], test)
         if by is None or begin is None or limit is None:
             return None
@@ -270,7 +270,7 @@ class Ranges:
         body = self.every[step].body
         if not _STEP.match(body) or counter not in self.every[step].reads:
             return None
-        operands = [each.strip().removesuffix(".reuse") for each in split(body.partition(" ")[2])]
+        operands = [each.strip().removesuffix(".reuse") for each in split_operands(body.partition(" ")[2])]
         if operands[0] != counter or operands[1:].count(counter) != 1:
             return None
         operands.remove(counter)
@@ -287,7 +287,7 @@ class Ranges:
 
     def _at_entry(self, counter: str, loop: range, depth: int) -> Range | None:
         """Returns what a counter can be when a loop begins."""
-        ways = {at for number in loop for at in self.code.before.get(number, ()) if at not in loop}
+        ways = {at for number in loop for at in self.code.predecessors.get(number, ()) if at not in loop}
         writers = [*self.code.writers_before(counter, ways)]
         if any(at in loop for at in writers):
             return None
@@ -307,13 +307,13 @@ class Ranges:
         """
         if not begin[0] <= limit <= begin[1]:
             return True
-        ways = {at for at in self.code.before.get(loop.start, ()) if at not in loop}
+        ways = {at for at in self.code.predecessors.get(loop.start, ()) if at not in loop}
         origins = self._copied_from(counter, ways)
         for at in self.reached:
             own = self.every[at]
             if at >= loop.start or own.guard is None or own.target is None:
                 continue
-            leads_past = own.target > self.every[loop.stop - 1].at
+            leads_past = own.target > self.every[loop.stop - 1].address
             if leads_past and any(
                 self._compares(test, limit, origins) for test in self.code.writers(own.guard, at)
             ):
@@ -325,7 +325,7 @@ class Ranges:
         own = self.every[test]
         if own.body.startswith(("LOP3", "ULOP3")):  # the predicate is whether its result is not 0
             return test in origins and limit == 0
-        operands = split(own.body.partition(" ")[2])
+        operands = split_operands(own.body.partition(" ")[2])
         return (
             bool(_TEST.match(own.body) or _EQUALS.match(own.body))
             and len(operands) == 5

@@ -18,7 +18,7 @@ import numpy as np
 from tbsched.advice.together.capacity import capacity
 from tbsched.advice.together.given import with_blocks
 from tbsched.advice.together.limits import Limit
-from tbsched.hangs.unfinished import Operation, StreamFacts, called
+from tbsched.hangs.unfinished import Operation, StreamFacts, name_of
 from tbsched.hardware.partitions import split_sms
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
@@ -42,14 +42,14 @@ from tbsched.program.sequence import (
 from tbsched.traces.trace import OF_SMS, Trace
 
 FOREVER = 1e4  # seconds; some hundred thousand launches, one after the other, still have a time
-_STEP = 1e-4  # between two calls
-_SOON = 1e-6
-_STAYS = frozenset({"launch", "graph", "host_function", "wait"})
+_CALL_SECONDS = 1e-4  # between two calls
+_SHORT_SECONDS = 1e-6
+_ENDLESS_KINDS = frozenset({"launch", "graph", "host_function", "wait"})
 _VALUE = "value"  # captures do not say which
 _KINDS: dict[str, CopyKind] = {"HtoD": "h2d", "DtoH": "d2h", "DtoD": "d2d"}
 _DIRECTION = re.compile("|".join(_KINDS))
 _REGISTERS = 32
-_MOST_BLOCKS = 1 << 20  # of more than have room on any GPU, the later ones change nothing
+_MAX_BLOCKS = 1 << 20  # of more than have room on any GPU, the later ones change nothing
 # What a program asks for: to wait for these is no fault of the GPU.
 OWN_ORDER = frozenset({"stream", "event", "value", "node", "trigger"})
 ROOM = OF_SMS | {"cooperative", "cluster", "queue", "grids"}
@@ -94,13 +94,11 @@ class Replay:
     assumed: tuple[str, ...]
 
 
-def replayed(
-    operations: tuple[Operation, ...],
-    streams: dict[tuple[int, int], StreamFacts],
-    spec: DeviceSpec,
-    resident: frozenset[int] | None,
-) -> Replay:
-    """Returns what can never start.
+def replay_operations(
+    operations: tuple[Operation, ...], streams: dict[tuple[int, int], StreamFacts],
+    spec: DeviceSpec, resident: frozenset[int] | None,
+) -> Replay:  # fmt: skip
+    """Returns which operations can never start, by the model, and why.
 
     Args:
         operations: of one GPU, in order of issue.
@@ -112,108 +110,107 @@ def replayed(
     Raises:
         ValueError: the GPU takes no such launch.
     """
-    made = _Events(operations, streams, spec, resident)
-    if not made.events:
-        return Replay(made.launches, (), (), None, tuple(made.assumed))
-    for event in made.events:
+    events = _EventBuilder(operations, streams, spec, resident)
+    if not events.events:
+        return Replay(events.launches, (), (), None, tuple(events.assumed))
+    for event in events.events:
         if isinstance(event, Launch):
             spec.check(Sequence([event]))
-    calls = [number * _STEP for number in range(len(made.events))]
-    trace = predict(Sequence(made.events), spec, issue_times=calls)
-    number_of = [place for place, launch in enumerate(made.launches) if launch is not None]
+    issue_times = [number * _CALL_SECONDS for number in range(len(events.events))]
+    trace = predict(Sequence(events.events), spec, issue_times=issue_times)
+    indices = [index for index, launch in enumerate(events.launches) if launch is not None]
     found = []
-    for launch, place in enumerate(number_of):
-        late = _late(trace, launch)
-        if late:
-            cause, other = _why(trace, launch)
+    for launch, index in enumerate(indices):
+        missing = _stranded_blocks(trace, launch)
+        if missing:
+            cause, blocker = _endless_wait(trace, launch)
             # A value whose wait is in another stream, or an event that nothing else holds up.
-            if (cause == "value" and not _has_wait_before(place, operations)) or (
-                cause == "event" and _is_held_up_by_others(place, operations)
+            if (cause == "value" and not _has_wait_before(index, operations)) or (
+                cause == "event" and _waits_for_idle_record(index, operations)
             ):
                 cause = "legacy_stream"
-            behind = number_of[other] if 0 <= other < len(number_of) and other != launch else None
-            found.append(Stranded(place, late, cause, behind))
-    stranded = tuple([_with_limits(each, made, spec, found) for each in found])
-    waits = tuple([place for place in made.waiting if _is_reached(place, made, found)])
-    return Replay(made.launches, stranded, waits, trace, tuple(made.assumed))
+            behind = indices[blocker] if 0 <= blocker < len(indices) and blocker != launch else None
+            found.append(Stranded(index, missing, cause, behind))
+    stranded = tuple([_with_limits(each, events, spec, found) for each in found])
+    host_waits = tuple([index for index in events.host_waits if _is_reached(index, events, found)])
+    return Replay(events.launches, stranded, host_waits, trace, tuple(events.assumed))
 
 
 def launches_of(
     operations: tuple[Operation, ...], streams: dict[tuple[int, int], StreamFacts], spec: DeviceSpec
 ) -> list[Launch]:
-    """Returns the launches among operations as the model takes them, each staying for ever."""
-    return [each for each in _Events(operations, streams, spec, None).launches if each is not None]
+    """Returns the launches among operations as the model takes them; each never ends."""
+    launches = _EventBuilder(operations, streams, spec, None).launches
+    return [launch for launch in launches if launch is not None]
 
 
-class _Events:
-    """The operations as events of a sequence."""
+class _EventBuilder:
+    """Makes the events of a sequence from operations, and notes what it assumes."""
 
     def __init__(
-        self,
-        operations: tuple[Operation, ...],
-        streams: dict[tuple[int, int], StreamFacts],
-        spec: DeviceSpec,
-        resident: frozenset[int] | None,
-    ) -> None:
+        self, operations: tuple[Operation, ...], streams: dict[tuple[int, int], StreamFacts],
+        spec: DeviceSpec, resident: frozenset[int] | None,
+    ) -> None:  # fmt: skip
         self.operations, self.streams, self.spec = operations, streams, spec
-        self.numbers: dict[tuple[int, int], int] = {}
+        self.stream_numbers: dict[tuple[int, int], int] = {}
         self.cuda_events: dict[int, int] = {}
         self.threads: dict[int, int] = {}
         self.events: list[Event] = []
-        self.waiting: list[int] = []
-        self.write = write_behind(operations, lambda each: each.what in _STAYS)
+        self.host_waits: list[int] = []
+        self.held_write = first_held_write(operations, lambda each: each.what in _ENDLESS_KINDS)
         self.assumed: list[str] = []
         launches: list[Launch | None] = []
-        for of_graph, group in itertools.groupby(enumerate(operations), _graph_launch):
-            made = []
-            for place, operation in group:
-                stays = resident is None or place in resident
-                event = self.event(place, operation, FOREVER if stays else _SOON)
+        for graph_call, group in itertools.groupby(enumerate(operations), _graph_call):
+            events = []
+            for index, op in group:
+                is_endless = resident is None or index in resident
+                event = self.event(index, op, FOREVER if is_endless else _SHORT_SECONDS)
                 launches.append(event if isinstance(event, Launch) else None)
                 if event is not None:
-                    made.append((operation, event))
-            whole = self.graph(made) if of_graph is not None else None
-            self.events += [event for _, event in made] if whole is None else [whole]
+                    events.append((op, event))
+            whole = self.graph(events) if graph_call is not None else None
+            self.events += [event for _, event in events] if whole is None else [whole]
         self.launches = tuple(launches)
 
-    def graph(self, made: list[tuple[Operation, Event]]) -> Event | None:
-        """Returns the launch of a graph of some of its nodes; None: none of them is a kernel."""
-        if not any(isinstance(event, Launch) for _, event in made):
+    def graph(self, nodes: list[tuple[Operation, Event]]) -> Event | None:
+        """Returns the launch of a graph with some of its nodes; None: none of them is a kernel."""
+        if not any(isinstance(event, Launch) for _, event in nodes):
             return None
-        own = made[0][0]
-        assert own.graph is not None
-        if own.is_changed:
+        node = nodes[0][0]
+        assert node.graph is not None
+        if node.is_changed:
             self.assumed.append(
-                f"What was changed in the graph of call {own.call} after it was made "
+                f"What was changed in the graph of call {node.call} after it was made "
                 "(cudaGraphExec…SetParams): the file does not say; assumed nothing."
             )
-        if not own.graph.is_whole:
+        if not node.graph.is_whole:
             self.assumed.append(
-                f"All nodes and edges of the graph of call {own.call}: the driver did not tell "
+                f"All nodes and edges of the graph of call {node.call}: the driver did not tell "
                 "them; assumed that it has no others."
             )
-        edges = own.graph.edges([each.node for each, _ in made if each.node is not None])
-        stream, non_blocking = self.stream(own)
-        host = self.threads[own.thread] % 1024
-        graph = Graph([_as_node(event) for _, event in made], edges)
+        edges = node.graph.edges([each.node for each, _ in nodes if each.node is not None])
+        stream, non_blocking = self.stream(node)
+        host = self.threads[node.thread] % 1024
+        graph = Graph([_as_node(event) for _, event in nodes], edges)
         return graph.launch(stream, non_blocking=non_blocking, host=host)
 
-    def stream(self, operation: Operation) -> tuple[Stream, bool]:
-        """Returns the stream as the model numbers it, and whether it is a non-blocking one."""
-        key = operation.stream_key
+    def stream(self, op: Operation) -> tuple[Stream, bool]:
+        """Returns an operation's stream as the model numbers it, and whether it is non-blocking."""
+        key = op.stream_key
         facts = self.streams.get(key, StreamFacts("unknown", 0))
         if facts.kind == "null":
             return LEGACY_STREAM, False
-        return self.numbers.setdefault(key, len(self.numbers)), facts.kind != "default"
+        number = self.stream_numbers.setdefault(key, len(self.stream_numbers))
+        return number, facts.kind != "default"
 
-    def event(self, place: int, operation: Operation, seconds: float) -> Event | None:
-        """Returns the event of an operation; None if the model has none."""
+    def event(self, index: int, operation: Operation, seconds: float) -> Event | None:
+        """Returns an operation as an event of the model; None: the model has none for it."""
         stream, non_blocking = self.stream(operation)
         host = self.threads.setdefault(operation.thread, len(self.threads)) % 1024
-        of_stream: Any = {"stream": stream, "non_blocking": non_blocking, "host": host}
+        where: Any = {"stream": stream, "non_blocking": non_blocking, "host": host}
         match operation.what:
             case "launch":
-                return self.launch(operation, seconds, of_stream)
+                return self.launch(operation, seconds, where)
             case "copy":
                 direction = _DIRECTION.search(operation.function)
                 if direction is None:
@@ -223,9 +220,9 @@ class _Events:
                     )
                 size = min(max(operation.bytes, 1), 1 << 30)
                 kind = "d2d" if direction is None else _KINDS[direction[0]]
-                return Copy(size, kind, _SOON, pinned=True, **of_stream)
+                return Copy(size, kind, _SHORT_SECONDS, pinned=True, **where)
             case "memset":
-                return Memset(min(max(operation.bytes, 1), 1 << 30), _SOON, **of_stream)
+                return Memset(min(max(operation.bytes, 1), 1 << 30), _SHORT_SECONDS, **where)
             case "record" | "wait" if operation.event is not None:
                 is_known = operation.event in self.cuda_events
                 if operation.what == "wait" and not is_known:
@@ -234,17 +231,17 @@ class _Events:
                 make = RecordEvent if operation.what == "record" else WaitEvent
                 return make(number, stream, host)
             case "host_function":
-                self.waiting.append(place)
-                return HostFunction(FOREVER, name=operation.what, **of_stream)
+                self.host_waits.append(index)
+                return HostFunction(FOREVER, name=operation.what, **where)
             case "wait_value" if operation.node is not None:  # no node of the model waits so
-                self.waiting.append(place)
-                return HostFunction(FOREVER, name=operation.what, **of_stream)
+                self.host_waits.append(index)
+                return HostFunction(FOREVER, name=operation.what, **where)
             case "wait_value":
-                if self.write is None:
-                    self.waiting.append(place)
+                if self.held_write is None:
+                    self.host_waits.append(index)
                 else:
                     self.assumed.append(
-                        f"Whether call {self.write.call} writes the value for which call "
+                        f"Whether call {self.held_write.call} writes the value for which call "
                         f"{operation.call} waits: the file does not say; assumed that it does."
                     )
                 return WaitValue(_VALUE, stream=stream, host=host)
@@ -252,15 +249,15 @@ class _Events:
                 return WriteValue(_VALUE, stream=stream, host=host)
             case "graph":
                 self.assumed.append(
-                    f"What {called(operation)} runs: assumed a block of 32 threads."
+                    f"What {name_of(operation)} runs: assumed a block of 32 threads."
                 )
-                return Launch(1, 32, _REGISTERS, duration=FOREVER, name="a graph", **of_stream)
+                return Launch(1, 32, _REGISTERS, duration=FOREVER, name="a graph", **where)
             case _:
                 return None
 
-    def launch(self, operation: Operation, seconds: float, of_stream: Any) -> Launch:
-        """Returns the launch of an operation; notes what is assumed."""
-        name = called(operation)
+    def launch(self, operation: Operation, seconds: float, where: Any) -> Launch:
+        """Returns an operation as a launch that runs for some seconds; notes what is assumed."""
+        name = name_of(operation)
         if operation.registers is None:
             self.assumed.append(
                 f"Registers of {name}: the file does not say them; assumed {_REGISTERS}."
@@ -268,25 +265,18 @@ class _Events:
         facts = self.streams.get(operation.stream_key, StreamFacts("unknown", 0))
         priority = facts.priority if operation.priority is None else operation.priority
         return Launch(
-            min(operation.blocks, _MOST_BLOCKS),
-            math.prod(operation.block),
-            max(operation.registers or _REGISTERS, 16),
-            operation.shared_memory or 0,
-            local_memory=operation.local_memory or 0,
-            carveout=operation.carveout,
+            min(operation.blocks, _MAX_BLOCKS), math.prod(operation.block),
+            max(operation.registers or _REGISTERS, 16), operation.shared_memory or 0,
+            local_memory=operation.local_memory or 0, carveout=operation.carveout,
             cluster=1 if operation.cluster is None else math.prod(operation.cluster),
-            priority=priority,
-            cooperative=operation.cooperative,
+            priority=priority, cooperative=operation.cooperative,
             programmatic=operation.programmatic,
-            trigger=_SOON if operation.triggers else None,
-            partition=self.partition(facts),
-            duration=seconds,
-            name=name,
-            **of_stream,
-        )
+            trigger=_SHORT_SECONDS if operation.triggers else None, partition=self.partition(facts),
+            duration=seconds, name=name, **where,
+        )  # fmt: skip
 
     def partition(self, facts: StreamFacts) -> Partition | None:
-        """Returns some SMs, as many as the green context of a stream has; None: all."""
+        """Returns as many SMs as a stream's green context has; None: all."""
         sms = facts.green_sms
         if sms is None or not 0 < sms < self.spec.sms:
             return None
@@ -302,67 +292,65 @@ class _Events:
         return same[0] if same else Partition(tuple(range(sms)))
 
 
-def _graph_launch(of_place: tuple[int, Operation]) -> int | None:
-    """Returns the call that launched the graph of a node; None: it is no node."""
-    _, operation = of_place
+def _graph_call(indexed: tuple[int, Operation]) -> int | None:
+    """Returns the call that launched the graph of a node; None: the operation is no node."""
+    _, operation = indexed
     return None if operation.node is None else operation.call
 
 
 def _as_node(event: Any) -> Any:
-    """Returns an event as a node of a graph, which has no stream and no host of its own."""
+    """Returns an event as a node of a graph, without stream and host."""
     if isinstance(event, Launch):
         return replace(event, stream=None, non_blocking=False, programmatic=False, host=0)
     if isinstance(event, RecordEvent | WaitEvent):
         return type(event)(event.event)
     if isinstance(event, Copy):
-        return Copy(event.bytes, event.kind, _SOON)
+        return Copy(event.bytes, event.kind, _SHORT_SECONDS)
     if isinstance(event, Memset):
-        return Memset(event.bytes, _SOON)
+        return Memset(event.bytes, _SHORT_SECONDS)
     return HostFunction(event.duration, name=event.name)
 
 
-def write_behind(
+def first_held_write(
     operations: tuple[Operation, ...], holds: Callable[[Operation], bool]
 ) -> Operation | None:
-    """Returns the first write of a value that work before it in its stream holds up.
-
-    A write behind a wait for a value is none of these: it may be behind the wait that asks.
-    """
+    """Returns the first write of a value behind work in its stream that may not end; None: none. A
+    write behind a wait for a value is none of these: it may be behind the wait that asks."""
     held: dict[tuple[int, int], bool] = {}
-    waits: set[tuple[int, int]] = set()
-    for each in operations:
-        stream = each.stream_key
-        if each.what == "wait_value":
-            waits.add(stream)
-        elif each.what == "write_value" and held.get(stream) and stream not in waits:
-            return each
-        elif holds(each):
+    waiting: set[tuple[int, int]] = set()
+    for op in operations:
+        stream = op.stream_key
+        if op.what == "wait_value":
+            waiting.add(stream)
+        elif op.what == "write_value" and held.get(stream) and stream not in waiting:
+            return op
+        elif holds(op):
             held[stream] = True
     return None
 
 
-def _has_wait_before(place: int, operations: tuple[Operation, ...]) -> bool:
-    """Returns whether a launch is behind a wait, for a value or an event, in its own stream."""
-    own = operations[place]
+def _has_wait_before(index: int, operations: tuple[Operation, ...]) -> bool:
+    """Returns whether a wait, for a value or an event, is before an operation in its stream."""
+    launch = operations[index]
     return any(
-        each.what in ("wait", "wait_value")
-        for each in operations[:place]
-        if each.stream_key == own.stream_key
+        operation.what in ("wait", "wait_value")
+        for operation in operations[:index]
+        if operation.stream_key == launch.stream_key
     )
 
 
-def _is_held_up_by_others(place: int, operations: tuple[Operation, ...]) -> bool:
-    """Returns whether a launch waits for an event before which its own stream has no work.
-
-    So only the legacy default stream, which waits for others and they for it, holds the event up.
-    """
-    own = operations[place]
-    before = operations[:place]
-    waits = [each for each in before if each.what == "wait" and each.stream_key == own.stream_key]
+def _waits_for_idle_record(index: int, operations: tuple[Operation, ...]) -> bool:
+    """Returns whether a launch waits for an event before which its recording stream has no work. So
+    only the legacy default stream, which waits for others and they for it, holds the event up."""
+    launch = operations[index]
+    before = operations[:index]
+    waits = [
+        each for each in before if each.what == "wait" and each.stream_key == launch.stream_key
+    ]
     for wait in waits:
         records = [
-            at
-            for at, each in enumerate(before)
+            record_index
+            for record_index, each in enumerate(before)
             if each.what == "record" and each.event == wait.event and each.call < wait.call
         ]
         if not records:
@@ -374,17 +362,18 @@ def _is_held_up_by_others(place: int, operations: tuple[Operation, ...]) -> bool
     return bool(waits)
 
 
-def _late(trace: Trace, launch: int) -> int:
+def _stranded_blocks(trace: Trace, launch: int) -> int:
+    """Returns the number of blocks of a launch that never start."""
     start_ns = trace[launch].start_ns
     assert start_ns is not None
     return int(np.count_nonzero((trace[launch].smid < 0) | (start_ns >= FOREVER * 5e8)))
 
 
-def _why(trace: Trace, launch: int) -> tuple[str, int]:
-    """Returns the cause of the first wait that does not end, and the launch that it is behind."""
+def _endless_wait(trace: Trace, launch: int) -> tuple[str, int]:
+    """Returns cause and blocking launch of the first wait that does not end; -1: no single one."""
     assert trace.waits is not None
-    own = trace.waits[trace.waits["launch"] == launch]
-    endless = own[own["end_ns"] - own["begin_ns"] >= FOREVER * 4e8]
+    waits = trace.waits[trace.waits["launch"] == launch]
+    endless = waits[waits["end_ns"] - waits["begin_ns"] >= FOREVER * 4e8]
     if not len(endless):
         for each in trace.hang.stranded if trace.hang is not None else ():
             if each.launch == launch:
@@ -395,22 +384,22 @@ def _why(trace: Trace, launch: int) -> tuple[str, int]:
 
 
 def _with_limits(
-    stranded: Stranded, made: _Events, spec: DeviceSpec, found: list[Stranded]
+    stranded: Stranded, builder: _EventBuilder, spec: DeviceSpec, all_stranded: list[Stranded]
 ) -> Stranded:
-    """Adds what refuses one block more on each class of SMs, if there is too little room."""
+    """Returns a stranded launch with what refuses one block more on each class of SMs."""
     if stranded.cause not in ROOM:
         return stranded
-    late = {each.operation: each.blocks for each in found}
-    beside = [
+    missing = {each.operation: each.blocks for each in all_stranded}
+    residents = [
         with_blocks(launch, started)
-        for place, launch in enumerate(made.launches[: stranded.operation])
+        for index, launch in enumerate(builder.launches[: stranded.operation])
         if launch is not None and launch.duration == FOREVER
-        if (started := launch.blocks - late.get(place, 0)) > 0
+        if (started := launch.blocks - missing.get(index, 0)) > 0
     ]
-    own = made.launches[stranded.operation]
+    own = builder.launches[stranded.operation]
     assert own is not None
     try:
-        room = capacity(own, spec, beside=beside)
+        room = capacity(own, spec, beside=residents)
     except ValueError:  # one of the others is not resident as a whole
         return stranded
     resources = {row.cause for row in room.limits}
@@ -419,17 +408,19 @@ def _with_limits(
     return replace(stranded, limits=room.limits)
 
 
-def _is_reached(place: int, made: _Events, found: list[Stranded]) -> bool:
-    """Returns whether nothing that an operation comes after, by its stream, waits for ever."""
-    late = {each.operation for each in found}
-    own = made.operations[place]
+def _is_reached(index: int, builder: _EventBuilder, stranded: list[Stranded]) -> bool:
+    """Returns whether nothing before an operation in its stream waits for ever."""
+    late = {each.operation for each in stranded}
+    op = builder.operations[index]
     return not any(
         (
-            own.is_behind(other)
-            or (before < place and _is_at_legacy_stream(own, other, made.streams))
+            op.is_behind(other)
+            or (before < index and _is_at_legacy_stream(op, other, builder.streams))
         )
         and (before in late or launch is not None or other.what in ("wait_value", "host_function"))
-        for before, (other, launch) in enumerate(zip(made.operations, made.launches, strict=True))
+        for before, (other, launch) in enumerate(
+            zip(builder.operations, builder.launches, strict=True)
+        )
     )
 
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from tbsched.hangs.instruction import counts, registers_written
-from tbsched.hangs.look import Sample
+from tbsched.hangs.instruction import is_clock_or_count, registers_written
+from tbsched.hangs.snapshot import Sample
 
 SPINS, COMPUTES, WAITS, UNKNOWN = "spins", "computes", "waits", "unknown"
 _BRANCH = re.compile(r"\bBRA(?:\.\S+)?\s+(?:\S+,\s*)*0x([0-9a-f]+)")
@@ -15,7 +15,7 @@ _BRANCH = re.compile(r"\bBRA(?:\.\S+)?\s+(?:\S+,\s*)*0x([0-9a-f]+)")
 _POLLS = re.compile(
     r"^(?:@\S+ )?(?:LDG?\S*\.STRONG\S*|LDG?\S*\.MMIO\S*|ATOM\S*|LDS\S*|NANOSLEEP\S*)"
 )
-_LOOKS = re.compile(r"^(?:@\S+ )?(?:LDG?\S*\.(?:STRONG|MMIO)|NANOSLEEP)")
+_READS_SHARED = re.compile(r"^(?:@\S+ )?(?:LDG?\S*\.(?:STRONG|MMIO)|NANOSLEEP)")
 _BARRIERS = re.compile(r"^(?:@\S+ )?(?:BAR\.|WARPSYNC|BSYNC|DEPBAR|UCGABAR_WAIT|BSSY|EXIT|YIELD)")
 _ADDRESS = re.compile(r"\[(R\d+)\.64(?:\+(-?0x[0-9a-f]+))?\]|\[(R\d+)(?:\+(-?0x[0-9a-f]+))?\]")
 _LOAD = re.compile(r"^(?:@\S+ )?(?:LDG?|ATOMG?)\.")
@@ -40,8 +40,8 @@ class ThreadState:
     is_local: bool = False
 
 
-def states_of(now: Iterable[Sample], before: Iterable[Sample] = ()) -> tuple[ThreadState, ...]:
-    """Returns what the sampled threads do, from one look or two.
+def thread_states(now: Iterable[Sample], before: Iterable[Sample] = ()) -> tuple[ThreadState, ...]:
+    """Returns what sampled threads do, from one snapshot or two.
 
     A thread spins if its loop does nothing but look at memory, or if it is twice at the same
     instruction with the same registers: only memory that others write can let it leave. If
@@ -49,72 +49,74 @@ def states_of(now: Iterable[Sample], before: Iterable[Sample] = ()) -> tuple[Thr
     """
     earlier = {(each.grid_id, each.block, each.thread): each for each in before}
     return tuple(
-        [_state(each, earlier.get((each.grid_id, each.block, each.thread))) for each in now]
+        [_thread_state(each, earlier.get((each.grid_id, each.block, each.thread))) for each in now]
     )
 
 
-def kernel_does(states: Iterable[ThreadState]) -> str:
-    """Returns what a kernel does, of which these are threads."""
-    done = {state.does for state in states}
-    return next((each for each in (SPINS, COMPUTES, WAITS) if each in done), UNKNOWN)
+def kernel_activity(states: Iterable[ThreadState]) -> str:
+    """Returns what a kernel does: the first of spins, computes, waits that a thread does."""
+    activities = {state.does for state in states}
+    return next(
+        (activity for activity in (SPINS, COMPUTES, WAITS) if activity in activities), UNKNOWN
+    )
 
 
-def polled(
+def polled_addresses(
     states: Iterable[ThreadState], is_host_memory: Callable[[int], bool | None]
 ) -> tuple[set[int], set[int]]:
-    """Returns the addresses that spinning threads poll: of the host's memory, and others."""
-    host: set[int] = set()
-    other: set[int] = set()
+    """Returns the addresses that spinning threads poll: in host memory, and in other memory."""
+    in_host: set[int] = set()
+    elsewhere: set[int] = set()
     for state in states:
         if state.does == SPINS and state.address is not None:
-            (host if is_host_memory(state.address) else other).add(state.address)
-    return host, other
+            (in_host if is_host_memory(state.address) else elsewhere).add(state.address)
+    return in_host, elsewhere
 
 
-def _state(sample: Sample, before: Sample | None) -> ThreadState:
+def _thread_state(sample: Sample, earlier: Sample | None) -> ThreadState:
     """Returns what a thread does: spins, waits or computes."""
     loop = min(_loops(sample), key=len, default=[])  # the smallest one
     polls = [text for _, text in loop if _POLLS.match(text)]
-    if polls and len(loop) <= _MOST_POLLING:
-        if before is not None and _has_left(sample, before):
+    if polls and len(loop) <= _MAX_POLLING_LOOP:
+        if earlier is not None and _has_left_loop(sample, earlier):
             return ThreadState(sample, COMPUTES)
         is_local = all(_LOCAL.match(text) for text in polls)
-        return ThreadState(sample, SPINS, _address(polls, sample), is_local)
-    at = next((text for address, text in sample.instructions if address == sample.pc), "")
-    if _BARRIERS.match(at) or _is_after_barrier(sample):
+        return ThreadState(sample, SPINS, _polled_address(polls, sample), is_local)
+    instruction = next((text for address, text in sample.instructions if address == sample.pc), "")
+    if _BARRIERS.match(instruction) or _is_after_barrier(sample):
         return ThreadState(sample, WAITS, is_local=True)
-    if before is None:
+    if earlier is None:
         return ThreadState(sample, UNKNOWN)
-    if sample.pc == before.pc and sample.registers == before.registers:
+    if sample.pc == earlier.pc and sample.registers == earlier.registers:
         loads = [text for _, text in loop if _LOAD.match(text)]
-        return ThreadState(sample, SPINS, _address(loads, sample))
+        return ThreadState(sample, SPINS, _polled_address(loads, sample))
     # A loop that is longer than what is listed may look at memory and count, too.
-    if not loop and any(_LOOKS.match(text) for _, text in sample.instructions):
+    if not loop and any(_READS_SHARED.match(text) for _, text in sample.instructions):
         return ThreadState(sample, UNKNOWN)
     return ThreadState(sample, COMPUTES)
 
 
-_MOST_POLLING = 40  # instructions of a loop that only waits
+_MAX_POLLING_LOOP = 40  # instructions of a loop that only waits
 
 
-def _has_left(now: Sample, before: Sample) -> bool:
-    """Returns whether a thread has left the loop in which it polls, and has come back.
+def _has_left_loop(now: Sample, earlier: Sample) -> bool:
+    """Returns whether a thread has left its polling loop between two samples, and is in it again.
 
     Registers say it that no loop around it writes which is short enough to do nothing but poll. A
     loop that also ends by a count or by the time says nothing.
     """
-    widest = max((each for each in _loops(now) if len(each) <= _MOST_POLLING), key=len)
+    widest = max((loop for loop in _loops(now) if len(loop) <= _MAX_POLLING_LOOP), key=len)
     texts = [text for _, text in widest]
-    is_same = before.pc in {address for address, _ in widest}
-    if not is_same or any("CALL" in text or counts(text) for text in texts):
+    same_grid_has_ended = earlier.pc in {address for address, _ in widest}
+    if not same_grid_has_ended or any("CALL" in text or is_clock_or_count(text) for text in texts):
         return False
     written = {name for text in texts for name in registers_written(text)}
-    kept = {name for name in before.registers if _REGISTER.match(name)} - written
-    return any(now.registers.get(each) != before.registers[each] for each in kept)
+    kept = {name for name in earlier.registers if _REGISTER.match(name)} - written
+    return any(now.registers.get(each) != earlier.registers[each] for each in kept)
 
 
 def _loops(sample: Sample) -> Iterator[list[tuple[int, str]]]:
-    """Yields the loops around a thread's instruction, as far as they are listed."""
+    """Yields the listed instructions of each loop around a thread's instruction."""
     for address, text in sample.instructions:
         branch = _BRANCH.search(text)
         if branch is None or address < sample.pc:
@@ -122,20 +124,22 @@ def _loops(sample: Sample) -> Iterator[list[tuple[int, str]]]:
         target = int(branch[1], 16)
         if target > sample.pc or target == address:
             continue
-        yield [each for each in sample.instructions if target <= each[0] <= address]
+        yield [inst for inst in sample.instructions if target <= inst[0] <= address]
 
 
 def _is_after_barrier(sample: Sample) -> bool:
-    """Returns whether the instruction before is a barrier that holds the thread."""
+    """Returns whether the instruction before a thread's is a barrier, at which it then waits."""
     addresses = [address for address, _ in sample.instructions]
     if sample.pc not in addresses:
         return False
-    at = addresses.index(sample.pc)
-    return at > 0 and sample.instructions[at - 1][1].startswith(("BAR.", "@!PT BAR", "WARPSYNC"))
+    index = addresses.index(sample.pc)
+    return index > 0 and sample.instructions[index - 1][1].startswith(
+        ("BAR.", "@!PT BAR", "WARPSYNC")
+    )
 
 
-def _address(polls: list[str], sample: Sample) -> int | None:
-    """Returns the address that the first instruction with one reads, of 64 bits."""
+def _polled_address(polls: list[str], sample: Sample) -> int | None:
+    """Returns the 64-bit address that the first load with a known address reads; None: none."""
     for text in polls:
         row = _ADDRESS.search(text)
         if row is None:

@@ -13,7 +13,7 @@ from tbsched.errors import printable, shown
 from tbsched.hangs.graphs import CapturedGraph, Node, graph_of
 from tbsched.importers.capture import takes
 from tbsched.importers.reading.capture_lines import (
-    LARGEST,
+    MAX_INTEGER,
     Line,
     flag,
     integer,
@@ -47,11 +47,11 @@ class Operation:
         gpu, context, stream: where; streams are numbered as in the file.
         bytes: of a copy or memset.
         event: a number that is the same for the same event.
-        is_called: whether the call has returned.
+        has_returned: whether the call has returned.
         is_first: whether no kernel of that name was launched before.
-        is_usual: whether a kernel of that name has ended before.
-        is_same: whether one of that name, with as many blocks and threads, has ended before.
-        before: how many kernels of that name were launched before; None: the file does not say it.
+        ended_before: whether a kernel of that name has ended before.
+        grid_ended_before: whether one of that name, with as many blocks and threads, has.
+        launches_before: how many kernels of that name were launched before; None: unknown.
         code: the number of its code in the file.
         arguments: of a launch, words of 8 bytes by their place, in bytes.
         host_arguments, managed_arguments: places of a launch's arguments, in bytes, that are
@@ -75,11 +75,11 @@ class Operation:
     stream: int
     bytes: int = 0
     event: int | None = None
-    is_called: bool = True
+    has_returned: bool = True
     is_first: bool = False
-    is_usual: bool = False
-    is_same: bool = False
-    before: int | None = None
+    ended_before: bool = False
+    grid_ended_before: bool = False
+    launches_before: int | None = None
     code: int | None = None
     arguments: Mapping[int, int] | None = None
     host_arguments: frozenset[int] | None = None
@@ -102,16 +102,16 @@ class Operation:
 
     @property
     def blocks(self) -> int:
-        """How many blocks the grid of a launch has."""
+        """Number of blocks of a launch's grid."""
         return math.prod(self.grid)
 
     @property
     def key(self) -> Key:
-        """Which operation it is: nodes of a graph share the call that launched it."""
+        """Call and node: nodes of a graph share the call that launched it."""
         return self.call, -1 if self.node is None else self.node
 
     def is_behind(self, other: Operation) -> bool:
-        """Returns whether it waits for another operation by its stream or its graph."""
+        """Returns whether it waits for another operation because of their stream or graph."""
         if self.stream_key != other.stream_key:
             return False
         if self.call != other.call or self.node is None or other.node is None:
@@ -120,12 +120,12 @@ class Operation:
 
     @property
     def stream_key(self) -> tuple[int, int]:
-        """Which stream it is in: contexts number theirs alike."""
+        """Context and number of its stream: each context numbers its own."""
         return self.context, self.stream
 
 
-def called(operation: Operation) -> str:
-    """Returns what an operation is called in sentences."""
+def name_of(operation: Operation) -> str:
+    """Returns an operation's name for sentences: its kernel, or such as ``the copy of call 7``."""
     if operation.name is not None:
         return operation.name
     what = operation.what.replace("_", " ")
@@ -168,7 +168,7 @@ class StreamFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unfinished:
-    """What has not ended in a capture.
+    """What a capture says of a program and its operations that have not ended.
 
     Attributes:
         path: the file.
@@ -228,16 +228,14 @@ class Unfinished:
         """Seconds at the end of the file in which nothing ended and nothing was issued."""
         return max(self.last_seen - self.last_end, 0.0)
 
-    def is_late(self, at: float) -> bool:
-        """Returns whether something was seen so late that it may well be seen again.
-
-        That is in the later half of the time in which nothing else was.
-        """
-        return self.last_seen - at < self.quiet / 2
+    def is_late(self, seconds: float) -> bool:
+        """Returns whether a time, in seconds, is in the later half of the quiet time. That is in
+        the later half of the time in which nothing else was."""
+        return self.last_seen - seconds < self.quiet / 2
 
 
-def unfinished_in(path: Path) -> Unfinished:
-    """Reads what has not ended.
+def read_unfinished(path: Path) -> Unfinished:
+    """Returns what has not ended in a capture.
 
     Raises:
         FileNotFoundError: no such file.
@@ -258,6 +256,8 @@ def unfinished_in(path: Path) -> Unfinished:
 
 @dataclass(slots=True)
 class _Reader:
+    """Collects the lines of a capture."""
+
     process: int | None = None
     connections: int | None = None
     started_ns: int = 0
@@ -292,7 +292,7 @@ class _Reader:
     last_seen_ns: int = 0
 
     def add(self, line: object) -> None:
-        """Takes a line; one of an unknown kind is passed over."""
+        """Takes one line of a capture; one of an unknown kind is ignored."""
         if not isinstance(line, dict) or not line:
             raise ValueError(f"an object is needed, got {shown(line)}")
         match next(iter(line)):
@@ -312,7 +312,7 @@ class _Reader:
                 key = integer(line, "context"), integer(line, "stream")
                 known = self.streams.get(key)  # CUPTI's own line of it has no SMs
                 self.streams[key] = StreamFacts(
-                    text(line, "kind"), integer(line, "priority", -LARGEST),
+                    text(line, "kind"), integer(line, "priority", -MAX_INTEGER),
                     optional(line, "green_sms") or (known.green_sms if known else None),
                 )  # fmt: skip
             case "kernel":
@@ -356,8 +356,8 @@ class _Reader:
                     bytes.fromhex(text(line, "hex")), integer(line, "parameters_at")
                 )
             case "graph_node":
-                own = self.nodes.setdefault(integer(line, "of"), {})
-                own[integer(line, "graph_node")] = line
+                graph_nodes = self.nodes.setdefault(integer(line, "of"), {})
+                graph_nodes[integer(line, "graph_node")] = line
             case "graph":
                 number = integer(line, "graph")
                 self.graphs[number] = graph_of(line, self.nodes.pop(number, {}))
@@ -367,10 +367,12 @@ class _Reader:
                 self.is_whole = True
 
     def happened(self, at_ns: int) -> None:
+        """Notes a time, in ns, at which something happened in the process."""
         self.last_end_ns = max(self.last_end_ns, at_ns)
         self.last_seen_ns = max(self.last_seen_ns, at_ns)
 
     def has_ended(self, line: Line) -> None:
+        """Notes that the operation of a line has ended."""
         self.happened(times(line)[1])
         if "node" not in line:
             self.ended.add(integer(line, "call"))
@@ -387,13 +389,14 @@ class _Reader:
                 self.add_use(node.line, (call, number))
 
     def add_use(self, line: Line, key: Key) -> None:
+        """Notes the first launch of each kernel name."""
         name = text(line, "name")
         if name not in self.names:
             self.first_uses.add(key)
         self.names.add(name)
 
     def nodes_of(self, line: Line) -> Iterator[tuple[int, Node]]:
-        """Yields what the nodes of the graph do that a line launches; nothing: it is not known."""
+        """Yields number and node of each node that does work in the graph that a line launches."""
         graph = self.graphs.get(integer(line, "graph")) if "graph" in line else None
         for number, node in enumerate(graph.nodes if graph is not None else ()):
             if node.what is not None:
@@ -409,43 +412,31 @@ class _Reader:
         self.happened(integer(line, "at"))
 
     def found(self, path: Path) -> Unfinished:
-        """Returns everything, when the lines are through."""
-        left = [call for call in self.issued if call not in self.ended]
-        operations = [each for call in left for each in self.operations(self.issued[call])]
+        """Returns what has not ended, after the last line."""
+        unended = [call for call in self.issued if call not in self.ended]
+        operations = [op for call in unended for op in self.operations(self.issued[call])]
         streams = {key: StreamFacts("null", 0) for key in self.null_streams} | self.streams
         flushing_ns = self.last_seen_ns if self.flushing_ns is None else self.flushing_ns
         return Unfinished(
-            path=path,
-            process=self.process,
-            connections=self.connections,
-            notes_issued=self.notes_issued,
-            is_whole=self.is_whole,
-            gpus=self.gpus,
+            path=path, process=self.process, connections=self.connections,
+            notes_issued=self.notes_issued, is_whole=self.is_whole, gpus=self.gpus,
             operations=tuple(sorted(operations, key=lambda each: (each.issued, each.call))),
-            open_calls=tuple(self.open_calls.values()),
-            streams=streams,
-            started=self.started_ns / 1e9,
-            last_end=self.last_end_ns / 1e9,
-            last_seen=self.last_seen_ns / 1e9,
-            ended=self.counts,
+            open_calls=tuple(self.open_calls.values()), streams=streams,
+            started=self.started_ns / 1e9, last_end=self.last_end_ns / 1e9,
+            last_seen=self.last_seen_ns / 1e9, ended=self.counts,
             local_memory=max((self.local_memory[number] for number in self.ran), default=0),
-            codes=self.codes,
-            notes_flushes=self.notes_flushes,
-            loaded=self.loaded,
+            codes=self.codes, notes_flushes=self.notes_flushes, loaded=self.loaded,
             launched=len(self.names),
-            waits_for_driver=max(self.last_seen_ns - flushing_ns, 0) / 1e9,
-            failed=self.failed,
-            why=self.why,
-            memory_changed=self.memory_changed,
-            host_goes_on=self.host_goes_on,
-        )
+            waits_for_driver=max(self.last_seen_ns - flushing_ns, 0) / 1e9, failed=self.failed,
+            why=self.why, memory_changed=self.memory_changed, host_goes_on=self.host_goes_on,
+        )  # fmt: skip
 
     def operations(self, line: Line) -> Iterator[Operation]:
-        """Yields the operation of a line; of a launch of a graph, those of its nodes."""
-        own = self.operation(line, line)
+        """Yields the operation that a line issued, or those of the nodes of its graph."""
+        whole = self.operation(line, line)
         nodes = [*self.nodes_of(line)]
         if not nodes:
-            yield own
+            yield whole
             return
         call, graph = integer(line, "issued"), self.graphs[integer(line, "graph")]
         names = dict.fromkeys(text(own.line, "name") for _, own in nodes if "name" in own.line)
@@ -453,41 +444,29 @@ class _Reader:
         for number, node in nodes:
             name = text(node.line, "name") if "name" in node.line else ""
             yield replace(
-                self.operation(line, node.line | {"what": node.what}),
-                node=number,
-                graph=graph,
-                is_changed=line.get("changed") is True,
-                is_first=(call, number) in self.first_uses,
-                before=counts.get(name),
-            )
+                self.operation(line, node.line | {"what": node.what}), node=number, graph=graph,
+                is_changed=line.get("changed") is True, is_first=(call, number) in self.first_uses,
+                launches_before=counts.get(name),
+            )  # fmt: skip
             if name in counts:
                 counts[name] += 1
 
     def operation(self, issued: Line, line: Line) -> Operation:
-        """Returns what a call issued, or a node of a graph that it launched, by the node's line."""
+        """Returns the operation of a call, or of a node that the call launched, by their lines."""
         context = integer(issued, "context")
         call = integer(issued, "issued")
         shared = [optional(line, key) for key in ("static_shared_memory", "dynamic_shared_memory")]
         is_launch = line.get("what") == LAUNCH
         return Operation(
-            call=call,
-            what=text(line, "what"),
-            function=text(issued, "function"),
-            thread=integer(issued, "thread"),
-            system_thread=optional(issued, "system_thread"),
-            issued=integer(issued, "at") / 1e9,
-            gpu=self.gpu_of.get(context, 0),
-            context=context,
-            stream=integer(issued, "stream"),
-            bytes=optional(line, "bytes") or 0,
-            event=optional(line, "event"),
-            is_called=call not in self.open_calls,
-            is_first=(call, -1) in self.first_uses,
-            is_usual=line.get("name") in self.counts,
-            is_same=_shape(line) in self.shapes_ran,
-            before=optional(line, "before") if is_launch else None,
-            code=optional(line, "code"),
-            arguments=_words(line, "arguments"),
+            call=call, what=text(line, "what"), function=text(issued, "function"),
+            thread=integer(issued, "thread"), system_thread=optional(issued, "system_thread"),
+            issued=integer(issued, "at") / 1e9, gpu=self.gpu_of.get(context, 0), context=context,
+            stream=integer(issued, "stream"), bytes=optional(line, "bytes") or 0,
+            event=optional(line, "event"), has_returned=call not in self.open_calls,
+            is_first=(call, -1) in self.first_uses, ended_before=line.get("name") in self.counts,
+            grid_ended_before=_shape(line) in self.shapes_ran,
+            launches_before=optional(line, "before") if is_launch else None,
+            code=optional(line, "code"), arguments=_words(line, "arguments"),
             host_arguments=_places(line, "host_arguments"),
             managed_arguments=_places(line, "managed_arguments"),
             name=printable(text(line, "name")) if "name" in line else None,
@@ -497,33 +476,34 @@ class _Reader:
             shared_memory=sum(size or 0 for size in shared) if shared[0] is not None else shared[1],
             local_memory=optional(line, "local_memory"),
             cluster=three(line, "cluster") if "cluster" in line else None,
-            carveout=optional(line, "carveout"),
-            cooperative=bool(flag(line, "cooperative")),
+            carveout=optional(line, "carveout"), cooperative=bool(flag(line, "cooperative")),
             programmatic=bool(flag(line, "programmatic")),
-            priority=optional(line, "priority", -LARGEST),
-        )
+            priority=optional(line, "priority", -MAX_INTEGER),
+        )  # fmt: skip
 
 
 def _shape(line: Line) -> Shape:
+    """Returns name, grid and block of a line's launch, to compare launches."""
     return line.get("name"), str(line.get("grid")), str(line.get("block"))
 
 
 def _numbers(line: Line, key: str) -> list[int] | None:
-    """Returns a list of integers of a line; None if the line has none."""
+    """Returns a line's list of integers; None: the line has none."""
     if key not in line:
         return None
     numbers = line[key]
-    if not isinstance(numbers, list) or not all(type(each) is int for each in numbers):
+    if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
         raise ValueError(f"{key}: a list of integers is needed, got {shown(numbers)}")
     return numbers
 
 
 def _places(line: Line, key: str) -> frozenset[int] | None:
+    """Returns a line's list of integers as a set; None: the line has none."""
     numbers = _numbers(line, key)
     return None if numbers is None else frozenset(numbers)
 
 
 def _words(line: Line, key: str) -> dict[int, int] | None:
-    """Place and value take turns."""
+    """Returns a line's arguments: 8-byte words by byte offset; None: the line has none."""
     numbers = _numbers(line, key)
     return None if numbers is None else dict(zip(numbers[::2], numbers[1::2], strict=False))

@@ -14,28 +14,25 @@ from tbsched.hangs.find import hang
 from tbsched.hangs.hang import HangReport
 from tbsched.importers.captured_files import is_capture
 
-MOST_SECONDS = 1e6
+MAX_SECONDS = 1e6
 _PERIOD = 0.5  # seconds between two looks at the files
 _ALIVE = b'{"alive":'
 _NO_NEWS = (_ALIVE, b'{"overhead":')  # CUPTI's own work goes on while a program hangs
 
 
 def checked_seconds(owner: str, seconds: float) -> float:
-    """Returns the seconds after which a program counts as hanging.
-
-    Raises:
-        ValueError: not a number of seconds.
-    """
-    if not isinstance(seconds, int | float) or not 0 < seconds <= MOST_SECONDS:
+    """Returns the seconds without news after which a program counts as hanging, checked. Raises
+    ValueError: not a number of seconds."""
+    if not isinstance(seconds, int | float) or not 0 < seconds <= MAX_SECONDS:
         raise ValueError(
-            f"{owner}: seconds above 0 and up to {MOST_SECONDS:g} are needed, got {shown(seconds)}"
+            f"{owner}: seconds above 0 and up to {MAX_SECONDS:g} are needed, got {shown(seconds)}"
         )
     return float(seconds)
 
 
 @dataclass(slots=True)
 class Watch:
-    """Knows since when the files of a capture have said nothing new.
+    """Knows for how long the files of a capture have had no news.
 
     Attributes:
         files: returns the files, which appear as processes use CUDA.
@@ -46,21 +43,22 @@ class Watch:
     seconds: float
     _open: dict[Path, BinaryIO] = field(default_factory=dict)
     _rest: dict[Path, bytes] = field(default_factory=dict)
-    _pends: bool = False
+    _is_pending: bool = False
     _since: float = field(default_factory=time.monotonic)
     _is_told: bool = False
 
     def is_quiet(self) -> bool:
-        """Returns whether something has not ended and nothing is new for long; once until news."""
+        """Returns whether work is pending and there was no news for long; True once until news."""
         for path in self.files():
             self._read(path)
-        if not self._pends or self._is_told or time.monotonic() - self._since < self.seconds:
+        if not self._is_pending or self._is_told or time.monotonic() - self._since < self.seconds:
             return False
         self._is_told = True
         return True
 
     def look(self) -> HangReport | str | None:
-        """Returns the report of a program that hangs or may hang, or words if none can be made.
+        """Returns the report of a program that hangs or may hang, or an error's text; None:
+        neither.
 
         Unless it is known to hang, it is quiet once more after as long.
 
@@ -68,16 +66,16 @@ class Watch:
         """
         captures = [path for path in self.files() if is_capture(path)]
         try:
-            found = hang(*captures) if captures else None
+            report = hang(*captures) if captures else None
         except ValueError as error:  # such as of several GPUs
             self.look_again()
             return str(error)
-        if found is None or not found.hangs or found.may_be_slow:
+        if report is None or not report.hangs or report.may_be_slow:
             self.look_again()
-        return found if found is not None and found.hangs else None
+        return report if report is not None and report.hangs else None
 
     def look_again(self) -> None:
-        """Makes it quiet once more after as long, though nothing is new: it may have been slow."""
+        """Restarts the time without news, so that the program is looked at again."""
         self._since, self._is_told = time.monotonic(), False
 
     def close(self) -> None:
@@ -86,7 +84,7 @@ class Watch:
             file.close()
 
     def _read(self, path: Path) -> None:
-        """Reads the lines that were added to a capture."""
+        """Reads the lines added to a capture, and notes whether they are news."""
         if path not in self._open:
             self._open[path] = path.open("rb")
         *lines, self._rest[path] = (self._rest.get(path, b"") + self._open[path].read()).split(
@@ -95,14 +93,14 @@ class Watch:
         if not lines:
             return
         if any(not line.startswith(_NO_NEWS) for line in lines):
-            self._since, self._is_told, self._pends = time.monotonic(), False, False
+            self._since, self._is_told, self._is_pending = time.monotonic(), False, False
         # Such a line comes once a second while something has not ended.
         if any(line.startswith(_ALIVE) for line in lines):
-            self._pends = True
+            self._is_pending = True
 
 
 def report_place(capture: Path) -> Path:
-    """Returns the file of the report: ``run.hang.txt`` beside ``run.jsonl``."""
+    """Returns the path of a capture's report: ``run.hang.txt`` beside ``run.jsonl``."""
     return capture.with_name(f"{capture.name.partition('.')[0]}.hang.txt")
 
 
@@ -118,16 +116,16 @@ class Watching:
         self._thread.start()
 
     def end(self) -> None:
-        """Stops it."""
+        """Stops the thread and closes the files."""
         self._ends.set()
         self._thread.join()
         self._watch.close()
 
     def _run(self) -> None:
-        """Looks at the program each time nothing has ended for long; writes the report."""
+        """Writes a report each time the program is quiet, until one says that it hangs."""
         while not self._ends.wait(min(_PERIOD, self._watch.seconds / 2)):
-            found = self._watch.look() if self._watch.is_quiet() else None
-            if found is not None:
-                report_place(self._path).write_text(f"{found}\n", "utf-8")
-            if isinstance(found, HangReport) and not found.may_be_slow:
-                self.found = found
+            report = self._watch.look() if self._watch.is_quiet() else None
+            if report is not None:
+                report_place(self._path).write_text(f"{report}\n", "utf-8")
+            if isinstance(report, HangReport) and not report.may_be_slow:
+                self.found = report

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from tbsched.errors import on_one_line, shown
 from tbsched.importers.assembly.graphs import edges_through
 from tbsched.importers.reading.capture_lines import (
-    LARGEST,
+    MAX_INTEGER,
     Integers,
     Line,
     flag,
@@ -69,12 +69,12 @@ class _Work(NamedTuple):
 
 
 def takes(head: bytes) -> bool:
-    """Returns whether a file that begins so is one."""
+    """Returns whether a file with these first bytes is a capture."""
     return head.startswith(_KEY)
 
 
 def read(path: Path, selection: Selection) -> Recording:
-    """Reads a capture. Its last line may be cut: the process may have been killed.
+    """Returns what a capture recorded. Its last line may be cut: the process may have been killed.
 
     Raises:
         FileNotFoundError: no such file.
@@ -117,11 +117,8 @@ class _Captured:
     numbers: dict[_Stream, int] = field(default_factory=dict)
 
     def add(self, line: object) -> None:
-        """Adds a line, whose first key says what it is; an unknown kind is ignored.
-
-        Raises:
-            TypeError, ValueError: one that cannot be.
-        """
+        """Adds a line, whose first key says what it is; an unknown kind is ignored. Raises
+        TypeError or ValueError: one that cannot be."""
         if not isinstance(line, dict) or not line:
             raise ValueError(f"an object is needed, got {shown(line)}")
         take = _TAKES.get(next(iter(line)))
@@ -139,6 +136,7 @@ class _Captured:
         self.connections = optional(line, "connections", 1)
 
     def device(self, line: Line) -> None:
+        """Takes a line about a GPU: its name and number of SMs."""
         self.devices[integer(line, "device")] = text(line, "name"), sms_of(line)
 
     def context(self, line: Line) -> None:
@@ -150,9 +148,11 @@ class _Captured:
             self.green.add(context)
 
     def stream(self, line: Line) -> None:
-        self.streams[_stream(line)] = text(line, "kind"), integer(line, "priority", -LARGEST)
+        """Takes a line about a stream: its kind and priority."""
+        self.streams[_stream(line)] = text(line, "kind"), integer(line, "priority", -MAX_INTEGER)
 
     def function(self, line: Line) -> None:
+        """Takes a line about a function of CUDA, to which calls refer by number."""
         _check_next(line, "function", self.functions)
         self.functions.append(text(line, "name"))
 
@@ -173,7 +173,7 @@ class _Captured:
         _check_known("of", function, self.functions)
         name = self.functions[function]
         if "StreamBeginCapture" in name:
-            self.graph_captures.append((start, LARGEST))
+            self.graph_captures.append((start, MAX_INTEGER))
         elif "StreamEndCapture" in name and self.graph_captures:
             self.graph_captures[-1] = (self.graph_captures[-1][0], end)
         elif "failed" not in line:
@@ -182,6 +182,7 @@ class _Captured:
         self.joined.activity.add_call(name, 0, thread, start, end, number)
 
     def ran(self, line: Line) -> None:
+        """Takes a line about a kernel that has ended."""
         kernel = integer(line, "ran")
         _check_known("ran", kernel, self.kernels)
         configured = optional(line, "configured")
@@ -196,9 +197,11 @@ class _Captured:
         self.work.append(_Work(*_ran(line), moved=moved))
 
     def memset(self, line: Line) -> None:
+        """Takes a line about a memset that has ended."""
         self.work.append(_Work(*_ran(line), moved=("memset", integer(line, "memset"), None)))
 
     def event(self, line: Line) -> None:
+        """Takes a line about a call that records a CUDA event in a stream."""
         call, stream = integer(line, "call"), _stream(line)
         self.joined.add_recorded(call, integer(line, "event"), self.numbered(stream), None)
         self.contexts[call] = stream.context
@@ -212,36 +215,47 @@ class _Captured:
             self.contexts[call] = context
 
     def loads(self, line: Line) -> None:
+        """Takes a line about a call that loads a function or a module."""
         if text(line, "loading") == "function":
             self.loading.add(integer(line, "call"))
 
     def overhead(self, line: Line) -> None:
+        """Takes a line about a time that CUPTI itself took."""
         self.own_work.append(times(line))
 
     def given(self, line: Line) -> None:
-        programmatic, priority = flag(line, "programmatic"), optional(line, "priority", -LARGEST)
+        """Takes a line about the attributes of a launch."""
+        programmatic, priority = (
+            flag(line, "programmatic"),
+            optional(line, "priority", -MAX_INTEGER),
+        )
         self.attributes[integer(line, "attributes")] = bool(programmatic), priority
 
     def graph_launch(self, line: Line) -> None:
+        """Takes a line about a call that launches an executable graph."""
         launched = integer(line, "executable"), _stream(line)
         self.graphs[integer(line, "graph_launch")] = launched
 
     def edge(self, line: Line) -> None:
+        """Takes a line about an edge of a graph."""
         ends = line["edge"]
         if not isinstance(ends, list) or len(ends) != 2:
             raise ValueError(f"edge: two nodes are needed, got {shown(ends)}")
         self.edges.append((_node(ends[1]), _node(ends[0])))
 
     def node(self, line: Line) -> None:
+        """Takes a line about a node that was cloned from another one."""
         self.originals[_node(line["node"])] = _node(line.get("clone_of"))
 
     def begun(self, line: Line) -> None:
+        """Takes a line about an operation that was issued."""
         what = text(line, "what").replace("_", " ")
         name = f" of {on_one_line(text(line, 'name'))}" if "name" in line else ""
         stream, at = integer(line, "stream"), integer(line, "at") / 1e9
         self.issued[integer(line, "issued")] = f"{what}{name} in stream {stream}, at {at:.3f} s"
 
     def over(self, line: Line) -> None:
+        """Takes a line about an issued operation that has ended."""
         self.ended.add(integer(line, "ended"))
 
     def unended(self) -> list[str]:
@@ -252,12 +266,15 @@ class _Captured:
         return [words for call, words in self.issued.items() if call not in ended]
 
     def dropped(self, line: Line) -> None:
+        """Takes a line about records that CUPTI lost."""
         self.lost += integer(line, "lost")
 
     def failed(self, line: Line) -> None:
+        """Takes a line about failures of the capture."""
         self.failures = f"{integer(line, 'capture_failed')} times, {on_one_line(text(line, 'why'))}"
 
     def end(self, line: Line) -> None:
+        """Takes the last line: how many kernels still ran when the program ended."""
         self.is_whole, self.unfinished = True, integer(line, "unfinished")
 
     def numbered(self, stream: _Stream) -> int:
@@ -297,11 +314,7 @@ class _Captured:
         legacy = {number for number, (kind, _) in kinds.items() if kind == "null"}
         legacy |= {self.numbered(stream) for stream in self.null_streams}
         return Recording(
-            records=records,
-            format=NAME,
-            device=name,
-            sms=sms,
-            connections=self.connections,
+            records=records, format=NAME, device=name, sms=sms, connections=self.connections,
             legacy_streams=frozenset(legacy),
             non_blocking={
                 number: kind == "non_blocking"
@@ -309,13 +322,9 @@ class _Captured:
                 if kind in ("non_blocking", "default")
             },
             priorities={number: priority for number, (_, priority) in kinds.items()},
-            sources=_SOURCES,
-            missing=[*self._missing(unended), *self.joined.left_out],
-            first_uses=True,
-            kernels=self.joined.kernels,
-            unended=tuple(unended),
-            activity=activity,
-        )
+            sources=_SOURCES, missing=[*self._missing(unended), *self.joined.left_out],
+            first_uses=True, kernels=self.joined.kernels, unended=tuple(unended), activity=activity,
+        )  # fmt: skip
 
     def _launch_bodies(self) -> None:
         """Gives the work of bodies of conditional nodes to launches of graphs.
@@ -337,7 +346,7 @@ class _Captured:
             launches.sort()
         for index, work in enumerate(self.work):
             before = begun.get(work.graph or 0, [])
-            position = bisect.bisect_right(before, (work.start_ns, LARGEST))
+            position = bisect.bisect_right(before, (work.start_ns, MAX_INTEGER))
             if work.call == 0 and position > 0:
                 correlation = before[position - 1][1]
                 self.work[index] = work._replace(call=correlation)
@@ -495,6 +504,7 @@ def _ran(line: Line) -> tuple[int, _Stream, int, int, int | None, int | None, in
 
 
 def _stream(line: Line) -> _Stream:
+    """Returns the stream that a line names, with its context."""
     return _Stream(integer(line, "context"), integer(line, "stream"))
 
 
@@ -503,14 +513,17 @@ _CALL_AND_STREAM = Integers(("call", "context", "stream"))
 
 
 def _node(value: object) -> int:
+    """Returns the number of a node, checked."""
     return integer({"node": value}, "node")
 
 
 def _check_known(field: str, number: int, known: list[Any]) -> None:
+    """Checks that a number refers to an earlier line."""
     if number >= len(known):
         raise ValueError(f"{field}: {number} has no line of its own before")
 
 
 def _check_next(line: Line, field: str, known: list[Any]) -> None:
+    """Checks that a line has the next number of its kind."""
     if integer(line, field) != len(known):
         raise ValueError(f"{field}: {len(known)} comes next, got {shown(line[field])}")

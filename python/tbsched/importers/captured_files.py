@@ -23,7 +23,7 @@ def is_capture(path: Path) -> bool:
 
 
 def check_replaceable(path: Path) -> None:
-    """Refuses a path that a capture cannot be written to.
+    """Checks that a capture can be written to a path.
 
     Raises:
         FileNotFoundError: no such folder.
@@ -45,10 +45,8 @@ def place_for(path: Path) -> Path:
 
 
 def launches_of(path: Path) -> int:
-    """Returns how many launches an unpacked capture has, also of those that have not ended.
-
-    A launch of a graph that has not ended is one, too.
-    """
+    """Returns the number of launches of an unpacked capture, unended ones and graphs among them. A
+    launch of a graph that has not ended is one, too."""
     ran = 0
     unended: set[bytes] = set()
     with storage.opened(path) as file:
@@ -69,5 +67,5 @@ def has_work(path: Path) -> bool:
 
 
 def is_free(path: Path) -> bool:
-    """Returns whether a capture may come to the path: there is nothing, or a capture."""
+    """Returns whether a capture may be put at a path: nothing is there, or a capture."""
     return not os.path.lexists(path) or is_capture(path)

@@ -9,12 +9,12 @@ from tbsched.program.sequence import Sequence
 
 
 def is_event_list(path: Path) -> bool:
-    """Returns True: this format is the last one that is tried."""
+    """Returns whether a path is not a folder: this format is tried when no other fits."""
     return not storage.is_folder(path)
 
 
 def read_event_list(path: Path) -> list[Sequence]:
-    """Returns the one sequence of the file.
+    """Returns the one sequence of a file, in a list.
 
     Raises:
         ValueError, TypeError: not JSON, or not a list of events.

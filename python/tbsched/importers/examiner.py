@@ -16,16 +16,16 @@ from tbsched.importers.records import Kernel, Record, Recording, SynchronizeCall
 
 NAME = "cuda_scheduling_examiner log"
 _MAX_LOGS = 1000
-_LONGEST_NS = 2**60
+_MAX_NS = 2**60
 
 
 def takes(head: bytes) -> bool:
-    """Returns whether a file that begins so is one."""
+    """Returns whether a file with these first bytes is a log of cuda_scheduling_examiner."""
     return head.lstrip().startswith(b"{") and b'"scenario_name"' in head
 
 
 def read(path: Path, selection: Selection) -> Recording:
-    """Reads a log of cuda_scheduling_examiner, or all logs of a folder.
+    """Returns what a log of cuda_scheduling_examiner recorded, or all logs of a folder.
 
     Raises:
         FileNotFoundError: no such file.
@@ -81,18 +81,12 @@ def _kernel(entry: dict[str, Any], benchmark: str, log_index: int) -> list[Recor
         raise ValueError("block_times: a block ended before it started")
     calls = _times(entry, "cuda_launch_times") if "cuda_launch_times" in entry else []
     kernel = Kernel(
-        name=str(entry.get("kernel_name") or benchmark),
-        grid=(blocks, 1, 1),
-        block=(threads, 1, 1),
-        dynamic_shared_memory=_integer(entry, "shared_memory", 0),
-        stream=log_index,
-        start_ns=min(starts),
-        end_ns=max(ends),
-        block_seconds=seconds,
-        thread=log_index,
+        name=str(entry.get("kernel_name") or benchmark), grid=(blocks, 1, 1), block=(threads, 1, 1),
+        dynamic_shared_memory=_integer(entry, "shared_memory", 0), stream=log_index,
+        start_ns=min(starts), end_ns=max(ends), block_seconds=seconds, thread=log_index,
         call_ns=calls[0] if len(calls) > 1 else None,
         return_ns=calls[1] if len(calls) > 1 else None,
-    )
+    )  # fmt: skip
     waited = calls[2] if len(calls) > 2 else 0
     if not waited:
         return [kernel]
@@ -101,6 +95,7 @@ def _kernel(entry: dict[str, Any], benchmark: str, log_index: int) -> list[Recor
 
 
 def _integer(entry: dict[str, Any], name: str, low: int) -> int:
+    """Returns an integer of a log's entry, checked."""
     value = entry.get(name)
     if type(value) is int and low <= value < 2**31:
         return value
@@ -108,14 +103,14 @@ def _integer(entry: dict[str, Any], name: str, low: int) -> int:
 
 
 def _times(entry: dict[str, Any], name: str) -> list[int]:
-    """Returns a list of seconds as nanoseconds."""
+    """Returns the times of an entry in ns; the log has seconds."""
     seconds = entry.get(name)
     if not isinstance(seconds, list):
         raise ValueError(f"{name}: a list of seconds is needed, got {shown(seconds)}")
     times_ns = []
     for value in seconds:
         is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
-        if not is_number or not 0 <= value <= _LONGEST_NS // 10**9:
+        if not is_number or not 0 <= value <= _MAX_NS // 10**9:
             raise ValueError(f"{name}: seconds from 0 are needed, got {shown(value)}")
         times_ns.append(int(value * 10**9))
     return times_ns

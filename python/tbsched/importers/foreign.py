@@ -70,7 +70,7 @@ _SEQUENCE = re.compile(rb'\s*\[\s*\{\s*"(launch|copy|memset|record|wait|synchron
 
 
 def advice(name: str, head: bytes) -> str | None:
-    """Returns what to do with a file of a known kind that is not read; else None.
+    """Returns what to do with a file of a kind that is not read; None: the kind is unknown.
 
     Args:
         name: of the file or folder.
@@ -82,7 +82,7 @@ def advice(name: str, head: bytes) -> str | None:
 
 
 def advice_where_a_program_is_needed(head: bytes) -> str | None:
-    """Returns what to do with a list of events, which is no program; else None."""
+    """Returns what to do with a list of events, which is not a program; None: it is none."""
     if _SEQUENCE.match(head):
         return (
             "a list of events, not the record of a program: predict it with tbsched predict or "

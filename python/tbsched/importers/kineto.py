@@ -71,13 +71,13 @@ _WRITTEN = re.compile(
     rb'"ph":\s*"X",\s*' + _OF_WORK.pattern + rb',\s*"name":\s*"[^"\\]*(?:\\.[^"\\]*)*",'
     rb'\s*"pid":\s*[^,{}]{1,40},\s*"tid":\s*[^,{}]{1,40},\s*"ts":\s*(-?\d{1,17}(?:\.\d{1,9})?)\s*,'
 )
-_LONGEST_EVENT = 1 << 22  # bytes
-_LONGEST = 2**62 // 1000  # us, more than a hundred years
-_LARGEST = 2**63 - 1
+_MAX_EVENT_BYTES = 1 << 22  # bytes
+_MAX_MICROSECONDS = 2**62 // 1000  # us, more than a hundred years
+_MAX_INTEGER = 2**63 - 1
 
 
 def takes(head: bytes) -> bool:
-    """Returns whether a file that begins so is one."""
+    """Returns whether a file with these first bytes is a trace of Kineto."""
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if text.startswith(b"["):
         return b'"ph"' in text
@@ -85,7 +85,7 @@ def takes(head: bytes) -> bool:
 
 
 def read(path: Path, selection: Selection) -> Recording:
-    """Reads a trace of Kineto, the profiler of PyTorch.
+    """Returns what a trace of Kineto, PyTorch's profiler, recorded.
 
     Raises:
         FileNotFoundError: no such file.
@@ -137,11 +137,8 @@ class _Reader:
         self._takes |= {older: self._takes[name] for older, name in _OLDER.items()}
 
     def add(self, event: object) -> None:
-        """Adds an event.
-
-        Raises:
-            TypeError, ValueError: one that cannot be; names the field.
-        """
+        """Adds one event of the trace, if its kind is known. Raises TypeError or ValueError: one
+        that cannot be; names the field."""
         if not isinstance(event, dict) or event.get("ph") != "X":
             return
         category = event.get("cat")
@@ -184,7 +181,8 @@ class _Reader:
             _three(args, "block") if is_shaped else None,
             _optional(args, "registers per thread") or None, _optional(args, "shared memory"),
             stream, start_ns, end_ns, _optional(args, "context") or 0, device,
-            _optional(args, "priority", -_LARGEST), *_graph(args), _optional(args, "channel"), row,
+            _optional(args, "priority", -_MAX_INTEGER), *_graph(args), _optional(args, "channel"),
+            row,
         ))  # fmt: skip
 
     def _message(self, row: int, args: dict[str, Any]) -> None:
@@ -219,6 +217,7 @@ class _Reader:
         ))  # fmt: skip
 
     def _is_wanted(self, stream: int, name: str | None, start_ns: int) -> bool:
+        """Returns whether the user selected work with this stream, name and start."""
         selection = self._selection
         return selection.takes(stream, name) and selection.takes_time(start_ns, self._first_ns)
 
@@ -256,6 +255,7 @@ class _Reader:
             self.joined.add_recorded(recorded, recorded, awaited_stream, None)
 
     def _recorded(self, event: dict[str, Any], args: dict[str, Any]) -> None:
+        """Adds a call that records a CUDA event."""
         correlation, stream = _integer(args, "correlation"), _integer(args, "stream")
         self.joined.add_recorded(correlation, correlation, stream, _gpu_of(args))
 
@@ -267,12 +267,12 @@ def _gpu_of(args: dict[str, Any]) -> int | None:
 
 
 def _graph(args: dict[str, Any]) -> tuple[int | None, int | None]:
-    """Returns the graph and the node; 0 is none."""
+    """Returns the executable graph and node of work; None: the trace has 0 or nothing."""
     return _optional(args, "graph id") or None, _optional(args, "graph node id") or None
 
 
 def _copy_kind(name: str) -> tuple[str, bool | None]:
-    """Reads a name like "Memcpy HtoD (Pinned -> Device)": the kind, and whether it is pinned."""
+    """Returns kind and pinning of a copy, such as ``Memcpy HtoD (Pinned -> Device)``."""
     words = name.split()
     if words[:1] == ["Memset"]:
         return "memset", None
@@ -282,7 +282,8 @@ def _copy_kind(name: str) -> tuple[str, bool | None]:
 
 
 def _times(event: dict[str, Any]) -> tuple[int, int]:
-    start = _nanoseconds(event, "ts", -_LONGEST)
+    """Returns the start and end of an event, in ns."""
+    start = _nanoseconds(event, "ts", -_MAX_MICROSECONDS)
     return start, start + _nanoseconds(event, "dur", 0)
 
 
@@ -291,20 +292,23 @@ def _nanoseconds(event: dict[str, Any], field: str, min_ns: int) -> int:
     value = event.get(field)
     if type(value) is not int and type(value) is not Decimal:
         raise ValueError(f"{field}: microseconds are needed, got {shown(value)}")
-    if not min_ns <= value <= _LONGEST:
-        raise ValueError(f"{field}: {shown(value)} is outside {min_ns}..{_LONGEST} microseconds")
+    if not min_ns <= value <= _MAX_MICROSECONDS:
+        raise ValueError(
+            f"{field}: {shown(value)} is outside {min_ns}..{_MAX_MICROSECONDS} microseconds"
+        )
     return int(value * 1000)
 
 
 def _integer(args: dict[str, Any], field: str, low: int = 0) -> int:
+    """Returns an integer among an event's arguments, checked."""
     value = args.get(field)
-    if type(value) is int and low <= value <= _LARGEST:
+    if type(value) is int and low <= value <= _MAX_INTEGER:
         return value
     raise ValueError(f"args.{field}: a number from {low} is needed, got {shown(value)}")
 
 
 def _correlation(args: dict[str, Any]) -> int:
-    """Its number; work without one has a number that no call has."""
+    """Returns the number that joins work and call; one that no call has, if the trace has none."""
     return (_integer(args, "correlation") if "correlation" in args else 0) or -1
 
 
@@ -317,14 +321,15 @@ def _stream(event: dict[str, Any], args: dict[str, Any]) -> int:
 
 
 def _optional(args: dict[str, Any], field: str, low: int = 0) -> int | None:
+    """Returns an integer among an event's arguments; None: it is missing."""
     return _integer(args, field, low) if field in args else None
 
 
 def _whole_number(value: object) -> int:
-    """Returns a number from 0 that may be written as text; ``UNKNOWN``: it is none."""
+    """Returns a number from 0, which may be written as text; ``UNKNOWN``: not a number."""
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 19:
         value = int(value)
-    return value if type(value) is int and 0 <= value <= _LARGEST else UNKNOWN
+    return value if type(value) is int and 0 <= value <= _MAX_INTEGER else UNKNOWN
 
 
 def _text(value: object) -> str | None:
@@ -345,7 +350,7 @@ def _three(args: dict[str, Any], field: str) -> tuple[int, int, int]:
 
 
 def _first_ns(path: Path) -> int:
-    """Returns when the first work on the GPU starts."""
+    """Returns the time in ns at which the first work on a GPU starts."""
     first_ns = _first_written_ns(path)
     if first_ns is not None:
         return first_ns
@@ -353,7 +358,7 @@ def _first_ns(path: Path) -> int:
     for index, event in enumerate(_events(path, [], [])):
         if isinstance(event, dict) and event.get("cat") in _WORK and event.get("ph") == "X":
             try:
-                starts.append(_nanoseconds(event, "ts", -_LONGEST))
+                starts.append(_nanoseconds(event, "ts", -_MAX_MICROSECONDS))
             except ValueError as error:
                 raise _refused(path, index, error) from None
     return min(starts, default=0)
@@ -365,10 +370,8 @@ def _refused(path: Path, index: int, why: object) -> ValueError:
 
 
 def _first_written_ns(path: Path) -> int | None:
-    """Returns the first time of work by a search of the text; None if that may miss one.
-
-    That nothing is missed is checked: each category of work is in such an event.
-    """
+    """Returns the first time of work, in ns, by a search of the text; None: it may miss one. That
+    nothing is missed is checked: each category of work is in such an event."""
     first: Decimal | None = None
     text = b""
     for piece in pieces_of(path):
@@ -380,7 +383,7 @@ def _first_written_ns(path: Path) -> int | None:
             start = Decimal(match[1].decode())
             first = start if first is None else min(first, start)
             count += 1
-        if count != sum(1 for _ in _OF_WORK.finditer(complete)) or len(text) > _LONGEST_EVENT:
+        if count != sum(1 for _ in _OF_WORK.finditer(complete)) or len(text) > _MAX_EVENT_BYTES:
             return None
     last = [Decimal(match[1].decode()) for match in _WRITTEN.finditer(text)]
     if len(last) != sum(1 for _ in _OF_WORK.finditer(text)):
@@ -390,11 +393,8 @@ def _first_written_ns(path: Path) -> int | None:
 
 
 def _events(path: Path, devices: list[Any], distributed: list[Any]) -> Iterator[object]:
-    """Yields the events of a trace one by one; fills ``devices`` and ``distributed``.
-
-    Raises:
-        ValueError: not JSON, or it ends early.
-    """
+    """Yields the events of a trace one by one; fills ``devices`` and ``distributed``. Raises
+    ValueError: not JSON, or it ends early."""
     try:
         if head_of(path).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
             yield from listed(pieces_of(path))
@@ -424,7 +424,7 @@ def _rank_field(distributed: list[Any], field: str) -> int | None:
 
 
 def _gpu(devices: list[Any], gpu_index: int | None) -> GpuFacts:
-    """Returns what the trace says of a GPU."""
+    """Returns the facts of a GPU that the trace has."""
     for device in devices:
         if isinstance(device, dict) and device.get("id") == gpu_index:
             return GpuFacts.of({field: device.get(key) for field, key in _GPU.items()})

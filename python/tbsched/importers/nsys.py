@@ -137,12 +137,12 @@ _SOURCES = {
 
 
 def takes(head: bytes) -> bool:
-    """Returns whether a file that begins so is one."""
+    """Returns whether a file with these first bytes is an SQLite database."""
     return head.startswith(_MAGIC)
 
 
 def read(path: Path, selection: Selection) -> Recording:
-    """Reads an SQLite export of Nsight Systems.
+    """Returns what an SQLite export of Nsight Systems recorded.
 
     Raises:
         FileNotFoundError: no such file.
@@ -165,10 +165,8 @@ def read(path: Path, selection: Selection) -> Recording:
 
 
 class _Limits:
-    """What reading a database may take: a minimum, and beyond that a multiple of its size.
-
-    In a damaged file many pages may lead to one page, so that its rows come again and again.
-    """
+    """What reading a database may take: a minimum, and beyond that a multiple of its size. In a
+    damaged file many pages may lead to one page, so that its rows come again and again."""
 
     STEPS, STEPS_PER_BYTE = 2_000_000, 100  # of SQLite's machine, about 30 for a row
     TEXT, TEXT_PER_BYTE = 2**26, 16  # bytes
@@ -185,15 +183,17 @@ class _Limits:
         return self._steps >= 0 and self._text >= 0
 
     def watch(self, database: sqlite3.Connection) -> None:
-        """Interrupts what reads more."""
+        """Makes a database interrupt what exceeds the limits."""
         database.set_progress_handler(self._step, self._AT_ONCE)
         database.text_factory = self._decoded
 
     def _step(self) -> bool:
+        """Counts steps of the database; returns whether it must stop."""
         self._steps -= self._AT_ONCE
         return not self.is_within
 
     def _decoded(self, text: bytes) -> str:
+        """Returns a text of the database, and counts its length."""
         self._text -= len(text)
         if self._text < 0:
             raise ValueError(self.BROKEN)
@@ -213,7 +213,7 @@ _Ran: TypeAlias = tuple[int, tuple[int | None, ...]]
 
 
 def _recording(database: sqlite3.Connection, selection: Selection, name: str) -> Recording:
-    """Reads an export; what hosts did long before the selected work only if its calls lack."""
+    """Returns what an export recorded; early host calls are read only if calls are missing."""
     for reads_all in (False, True):
         export = _Export(database, selection, name, reads_all=reads_all)
         recording = export.recording()
@@ -282,7 +282,7 @@ class _Export:
         )  # fmt: skip
 
     def _note(self, sentence: str, count: int) -> None:
-        """A sentence of what is not known, if there is something of it."""
+        """Notes a sentence about what is not known, if it concerns anything."""
         if count:
             self._missing.append(sentence.format(count=count))
 
@@ -309,6 +309,7 @@ class _Export:
         return chosen
 
     def _found_first_ns(self) -> int:
+        """Returns the time in ns at which the first work on a GPU starts."""
         rows = (row for table in _WORK for row in self._tables.rows(table, ("start",)))
         return min((time_of("start", start) for (start,) in rows), default=0)
 
@@ -372,7 +373,7 @@ class _Export:
                 self._joined.add_work(correlation, Transfer, _MOVE_FIELDS, moved)
 
     def _add_graphs(self) -> set[int]:
-        """Graphs that were recorded as a whole; the numbers of the calls that launched them."""
+        """Adds graphs that were recorded as a whole; returns the numbers of their launch calls."""
         launching_calls: set[int] = set()
         for *row, executable, graph in self._tables.rows(GRAPHS, _GRAPH_COLUMNS):
             graph_id = graph if executable is None else executable
@@ -384,7 +385,7 @@ class _Export:
     def _ran(
         self, row: Row, kind: int, name: str, *, selected: str | None = None, size: int = 0
     ) -> _Ran | None:
-        """Adds work to the account, if it is wanted; None if no record shall be made of it.
+        """Adds work to the account, if it is selected; None: it gets no record.
 
         Args:
             row: whose first columns are ``_RAN``.
@@ -415,15 +416,9 @@ class _Export:
             self._without_gpu += 1
         correlation = _correlation(correlation, process_index)
         added = self._joined.activity.add_work(
-            gpu,
-            kind,
-            name,
-            stream + (process_index << _PROCESS_BITS),
-            start,
-            end,
-            correlation,
+            gpu, kind, name, stream + (process_index << _PROCESS_BITS), start, end, correlation,
             size=size,
-        )
+        )  # fmt: skip
         if process_index:
             return None
         return correlation, (
@@ -481,13 +476,14 @@ class _Export:
 
 
 def _correlation(correlation_id: object, process_index: int) -> int:
-    """A number that no other process has; work without one has a number that no call has."""
+    """Returns a number that joins work and call, in one process only."""
     if type(correlation_id) is int and 0 < correlation_id < 1 << _PROCESS_BITS:
         return correlation_id + (process_index << _PROCESS_BITS)
     return -1
 
 
 def _number_or_none(name: str, value: object) -> int | None:
+    """Returns a number from 0 for a field; None: the field is empty."""
     number = maybe(name, value)
     return None if number == _NONE else number
 
@@ -501,5 +497,5 @@ def _three(name: str, values: Row) -> tuple[int, int, int] | None:
 
 
 def _clustered(cluster: tuple[int, int, int] | None) -> int | None:
-    """Returns the blocks of a cluster; a dimension of 0 counts as 1."""
+    """Returns the blocks of a cluster; a dimension of 0 counts as 1; None: unknown."""
     return None if cluster is None else math.prod(max(1, size) for size in cluster)

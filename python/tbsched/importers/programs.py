@@ -71,7 +71,7 @@ FORMATS = (
 
 
 def is_profile(path: Path) -> bool:
-    """Returns whether a file, or a folder, is one that a profiler wrote, by looking at it."""
+    """Returns whether a file or folder is a profile, by its content."""
     known = _known_format(path)
     if known is None:
         return foreign.advice(path.name, head_of(path)) is not None
@@ -200,11 +200,8 @@ def _profile_paths(
 def _program_of_ranks(
     paths: Sequence[Path], sentences: list[str], selection: Selection, spec: DeviceSpec | None
 ) -> Program:
-    """Returns the program of several files, one per rank.
-
-    Raises:
-        ValueError: a part is selected, a file is no profile of a rank, or they do not fit.
-    """
+    """Returns the program of several files, one per rank. Raises ValueError: a part is selected, a
+    file is no profile of a rank, or they do not fit."""
     if selection:
         raise ValueError(
             "load_program: of several ranks no part can be selected (start, end, streams, match); "
@@ -231,7 +228,7 @@ def _program_of_ranks(
 
 
 def _check_vendor(path: Path, recording: Recording) -> None:
-    """Refuses a recording of a GPU that is not NVIDIA's."""
+    """Checks that a recording is of an NVIDIA GPU."""
     if recording.gpu is not None and recording.gpu.other_vendor is not None:
         raise ValueError(
             f"{storage.shown(path)}: of a GPU of {recording.gpu.other_vendor} "
@@ -240,7 +237,7 @@ def _check_vendor(path: Path, recording: Recording) -> None:
 
 
 def _alone(recording: Recording) -> list[str]:
-    """Returns a sentence that says that other ranks are missing; [] if none is."""
+    """Returns a sentence that other ranks are missing, in a list; [] if none is."""
     if recording.world is None or recording.world < 2 or recording.rank is None:
         return []
     return [
@@ -251,7 +248,7 @@ def _alone(recording: Recording) -> list[str]:
 
 
 def _described(spec: DeviceSpec, name: str | None) -> str:
-    """Returns a sentence: a GPU is described, and how many of its values are assumed."""
+    """Returns the sentence that a GPU is described, with how many values are assumed."""
     kinds = [origin.kind for origin in spec.provenance.values()]
     return (
         f"No device here is {name or spec.title}: it is described by the profile and by what "
@@ -261,7 +258,7 @@ def _described(spec: DeviceSpec, name: str | None) -> str:
 
 
 def _accounted(recording: Recording, activity: Activity, why: str) -> Program:
-    """Returns a program that is only accounted for, with the sentence that says why."""
+    """Returns a program for an account only, with the sentence that says why."""
     return Program(
         Events(()), (), np.zeros(0, MEASURED), np.zeros(0, TRANSFERS), device=recording.device,
         sms=recording.sms, format=recording.format, gpu=recording.gpu,
@@ -312,6 +309,7 @@ def _format_of(path: Path) -> Format:
 
 
 def _known_format(path: Path) -> Format | None:
+    """Returns the format of a file; None: none fits."""
     head, is_folder = head_of(path), storage.is_folder(path)
     fitting = (known for known in FORMATS if known.folders or not is_folder)
     return next((known for known in fitting if known.takes(head)), None)

@@ -53,7 +53,7 @@ class Source:
 
     @property
     def activity(self) -> Activity:
-        """What ran, which ``joined`` has checked to be there."""
+        """The activity of the profile, which :func:`joined` has checked to be there."""
         assert self.recording.activity is not None
         return self.recording.activity
 
@@ -165,17 +165,15 @@ def joined(sources: Sequence[Source], sentences: Iterable[str] = ()) -> Program:
 
 
 def _files(sources: Sequence[Source]) -> str:
+    """Returns the names of the sources' files, in words."""
     names = [storage.shown(source.file) for source in sources]
     more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
     return ", ".join(names[:_MAX_NAMED]) + more
 
 
 def _ranks_of(sources: Sequence[Source]) -> tuple[list[int], list[str]]:
-    """Returns the rank of each profile, and what was assumed.
-
-    Raises:
-        ValueError: two have the same.
-    """
+    """Returns the rank of each profile, and what was assumed. Raises ValueError: two have the
+    same."""
     ranks = [source.recording.rank for source in sources]
     assumed: list[str] = []
     if None in ranks:
@@ -211,17 +209,14 @@ def _ranks_of(sources: Sequence[Source]) -> tuple[list[int], list[str]]:
 
 
 def _rank_in_name(file: str) -> int | None:
-    """The rank that the name of a file tells; None: none."""
+    """Returns the rank that a file's name contains; None: none."""
     match = _RANK_IN_NAME.search(Path(file).name)
     return None if match is None else int(match.group(1) or match.group(2))
 
 
 def _world(sources: Sequence[Source], ranks: Sequence[int]) -> int | None:
-    """Returns the number of ranks of the run; None if no profile has it.
-
-    Raises:
-        ValueError: profiles contradict each other, or a rank is not one of them.
-    """
+    """Returns the number of ranks of the run; None if no profile has it. Raises ValueError:
+    profiles contradict each other, or a rank is not one of them."""
     world: int | None = None
     for source in sources:
         size = source.recording.world
@@ -244,10 +239,8 @@ def _world(sources: Sequence[Source], ranks: Sequence[int]) -> int | None:
 def _merged(
     activities: Sequence[Activity], ranks: Sequence[int]
 ) -> tuple[Activity, dict[int, int], list[tuple[int, ...]]]:
-    """Returns all activities in one, the source of each GPU, and the GPUs of each source.
-
-    A GPU has the number of its rank, if each rank has one GPU; else they are counted.
-    """
+    """Returns all activities in one, the source of each GPU, and the GPUs of each source. A GPU has
+    the number of its rank, if each rank has one GPU; else they are counted."""
     gpus_by_source = [np.unique(activity.work["gpu"]).tolist() for activity in activities]
     single = all(len(work_rows) == 1 for work_rows in gpus_by_source)
     names: dict[str, int] = {}
@@ -348,7 +341,7 @@ def _about_missing(ranks: Sequence[int], world: int | None) -> list[str]:
 
 
 def _about_lacks(ranks: Sequence[int], sources: Sequence[Source]) -> list[str]:
-    """Returns what the profiles lack, in sentences; one that only some ranks share names them."""
+    """Returns sentences about what profiles lack, with the ranks if only some lack it."""
     ranks_by_sentence: dict[str, list[int]] = {}
     for rank, source in zip(ranks, sources, strict=True):
         for sentence in source.recording.missing:
@@ -362,7 +355,7 @@ def _about_lacks(ranks: Sequence[int], sources: Sequence[Source]) -> list[str]:
 
 
 def _words(ns: int) -> str:
-    """A time in words."""
+    """Returns a duration in ns in words, such as ``1.2 ms``."""
     if abs(ns) >= 10**9:
         return f"{ns / 1e9:,.3f} s"
     return f"{ns / 1e6:,.3f} ms" if abs(ns) >= 10**6 else f"{ns / _US:,.1f} us"

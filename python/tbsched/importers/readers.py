@@ -28,6 +28,7 @@ class Reader:
 
 
 def _read_profile(path: Path) -> list[Sequence]:
+    """Returns the sequence of a profile, in a list."""
     return [load_program(path, fit=False).sequence]
 
 

@@ -23,7 +23,7 @@ NAME = "trace of tbsched"
 
 
 def takes(head: bytes) -> bool:
-    """Returns whether a file that begins so is one."""
+    """Returns whether a file with these first bytes is a trace file of tbsched."""
     return b'"tbsched_trace"' in head.partition(b"\n")[0]
 
 
@@ -78,16 +78,11 @@ def _program(trace: Trace) -> Program:
         for launch, times in zip(trace.sequence.launches, ran, strict=True)
     ]
     return Program(
-        sequence=with_launches(trace.sequence, launches),
-        host=gaps,
-        measured=_measured(trace),
-        transfers=_transfers(trace),
-        device=trace.device.name,
-        sms=trace.device.sms,
-        format=NAME,
+        sequence=with_launches(trace.sequence, launches), host=gaps, measured=_measured(trace),
+        transfers=_transfers(trace), device=trace.device.name, sms=trace.device.sms, format=NAME,
         sources={"duration": "start_ns and end_ns of each block", "host": "called_ns"},
         assumed=tuple(assumed),
-    )
+    )  # fmt: skip
 
 
 def _gaps_of_issue(trace: Trace) -> tuple[tuple[float, ...], str]:
@@ -127,6 +122,7 @@ def _streams_of(event: Event) -> list[int]:
 
 
 def _transfers(trace: Trace) -> StructuredArray:
+    """Returns the measured times of copies and memsets, a row each, as ``TRANSFERS``."""
     transfers = np.full(len(trace.sequence.transfers), -1, TRANSFERS)
     if trace.transfer_ns is not None:
         transfers["start_ns"], transfers["end_ns"] = trace.transfer_ns.T

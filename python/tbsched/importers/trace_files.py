@@ -15,9 +15,6 @@ def holds_traces(path: Path) -> bool:
 
 
 def read_traces(path: Path) -> list[Sequence]:
-    """Returns the sequence of each trace in a file.
-
-    Raises:
-        FileNotFoundError, ValueError: as :func:`tbsched.load_traces`.
-    """
+    """Returns the sequence of each trace in a file. Raises FileNotFoundError or ValueError: as
+    :func:`tbsched.load_traces`."""
     return [trace.sequence for trace in load_traces(path)]

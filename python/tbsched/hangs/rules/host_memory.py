@@ -10,35 +10,37 @@ from tbsched.hangs.code import KernelCode
 from tbsched.hangs.evidence import Evidence
 from tbsched.hangs.hang import HOST, NOT_HANGING, NOT_KNOWN
 from tbsched.hangs.rules.finding import NOTHING, Finding
-from tbsched.hangs.threads import SPINS, polled
-from tbsched.hangs.unfinished import LAUNCH, Operation, called
+from tbsched.hangs.threads import SPINS, polled_addresses
+from tbsched.hangs.unfinished import LAUNCH, Operation, name_of
 
 
 def samples_poll_host_memory(evidence: Evidence) -> Finding:
-    """Finds that all threads that spin look at memory of the host."""
+    """Finds that all spinning threads, by the debugger's samples, poll memory of the host."""
     memory = evidence.seen.memory
-    if memory is None or evidence.look is None:
+    if memory is None or evidence.snapshot is None:
         return NOTHING
-    spinning = [each for states in evidence.states.values() for each in states]
-    host, other = polled(spinning, memory)
-    if not host or other:
+    spinning = [state for states in evidence.states.values() for state in states]
+    in_host, elsewhere = polled_addresses(spinning, memory)
+    if not in_host or elsewhere:
         return NOTHING
-    names = listed(k.name for k in evidence.seen_kernels if evidence.does(k) == SPINS)
+    names = listed(k.name for k in evidence.kernels_seen if evidence.does(k) == SPINS)
     return Finding(
         kind=HOST,
         reason=_reason(names, evidence),
         proof=(
-            f"The address that {names} polls, {listed(map(hex, sorted(host)))}, is "
+            f"The address that {names} polls, {listed(map(hex, sorted(in_host)))}, is "
             "memory of the host, by /proc/PID/maps.",
         ),
     )
 
 
 def code_polls_host_memory_only(evidence: Evidence) -> Finding:
-    """Finds that a kernel's code waits for host memory alone, which only the host writes."""
-    own = _waiting(evidence, lambda own, code: _polls(own, code, all))
-    if own is not None and _only_read_and_changed(own, evidence):
-        name = called(own)
+    """Finds a kernel whose code waits for host memory alone, which only the host writes."""
+    launch = _first_waiting_launch(
+        evidence, lambda launch, code: _polls_host_memory(launch, code, all)
+    )
+    if launch is not None and _all_polled_memory_changes(launch, evidence):
+        name = name_of(launch)
         return Finding(
             kind=NOT_HANGING,
             reason=f"{name} waits for memory of the host, which the host goes on to write",
@@ -47,96 +49,99 @@ def code_polls_host_memory_only(evidence: Evidence) -> Finding:
                 "looks, a second apart.",
             ),
         )
-    return _finding(own, evidence)
+    return _host_finding(launch, evidence)
 
 
 def code_polls_host_memory_too(evidence: Evidence) -> Finding:
-    """A kernel's code waits for memory of the host, too; tried when nothing else is found."""
-    return _finding(_waiting(evidence, lambda own, code: _polls(own, code, any)), evidence)
+    """Finds a kernel whose code waits for host memory among others, if no earlier rule answers."""
+    launch = _first_waiting_launch(evidence, lambda own, code: _polls_host_memory(own, code, any))
+    return _host_finding(launch, evidence)
 
 
 def code_polls_host_memory_that_it_writes(evidence: Evidence) -> Finding:
-    """Finds that a kernel waits for an answer in host memory, to which it also writes."""
+    """Finds a kernel that waits for an answer in host memory to which it also writes."""
 
-    def waits(own: Operation, code: KernelCode) -> bool:
-        polls = {at for each in code.polls if not each.is_local for at in each.arguments}
-        return bool(polls & code.written & (own.host_arguments or frozenset()))
+    def waits(op: Operation, code: KernelCode) -> bool:
+        """Returns whether a launch polls host memory that it also writes."""
+        polls = {offset for poll in code.polls if not poll.is_local for offset in poll.arguments}
+        return bool(polls & code.written & (op.host_arguments or frozenset()))
 
-    own = _waiting(evidence, waits)
-    if own is None:
+    launch = _first_waiting_launch(evidence, waits)
+    if launch is None:
         return NOTHING
-    unseen = f"Whether threads of {called(own)} wait for each other there: it writes to it, too."
-    found = _finding(own, evidence)
-    return replace(found, unseen=(*found.unseen, unseen))
+    question = (
+        f"Whether threads of {name_of(launch)} wait for each other there: it writes to it, too."
+    )
+    finding = _host_finding(launch, evidence)
+    return replace(finding, unseen=(*finding.unseen, question))
 
 
-def unless_host_goes_on(found: Finding, evidence: Evidence) -> Finding:
-    """Returns that it may only be slow if a thread of the host, of which CUDA knows nothing, runs.
+def unless_host_runs(finding: Finding, evidence: Evidence) -> Finding:
+    """Returns a finding, or ``not_known`` if a host thread outside CUDA runs and may only be slow.
 
     Args:
-        found: that something waits which the host may end.
+        finding: that something waits which the host may end.
     """
-    assert found.kind is not None
+    assert finding.kind is not None
     capture = evidence.capture
-    goes_on = capture.host_goes_on if capture is not None else {}
-    threads = [thread for thread, at in goes_on.items() if capture and capture.is_late(at)]
-    if not threads or evidence.look is not None:
-        return found
-    one = len(threads) == 1
-    numbers = f"{'thread' if one else 'threads'} {listed(map(str, threads[:3]))}"
+    running = capture.host_goes_on if capture is not None else {}
+    threads = [thread for thread, seen in running.items() if capture and capture.is_late(seen)]
+    if not threads or evidence.snapshot is not None:
+        return finding
+    is_one = len(threads) == 1
+    numbers = f"{'thread' if is_one else 'threads'} {listed(map(str, threads[:3]))}"
     return replace(
-        found,
-        kind=NOT_KNOWN,
-        may_be=tuple(dict.fromkeys((*(found.may_be or (found.kind,)), NOT_HANGING))),
-        reason=f"{found.reason}; {numbers} of the host {'goes' if one else 'go'} on, and may only "
-        "be slow",
+        finding, kind=NOT_KNOWN,
+        may_be=tuple(dict.fromkeys((*(finding.may_be or (finding.kind,)), NOT_HANGING))),
+        reason=f"{finding.reason}; {numbers} of the host {'goes' if is_one else 'go'} on, and may "
+        "only be slow",
         unseen=(
-            *found.unseen,
-            f"What {numbers} {'does' if one else 'do'}: computes or sleeps for a time, and calls "
-            "nothing of CUDA.",
+            *finding.unseen,
+            f"What {numbers} {'does' if is_one else 'do'}: computes or sleeps for a time, and "
+            "calls nothing of CUDA.",
         ),
-    )
+    )  # fmt: skip
 
 
-def _polls(own: Operation, code: KernelCode, which: Callable[[Iterable[bool]], bool]) -> bool:
-    """Returns whether all or any of the polling loops look at memory of the host alone."""
-    if own.host_arguments is None or own.managed_arguments is None:
+def _polls_host_memory(
+    launch: Operation, code: KernelCode, quantifier: Callable[[Iterable[bool]], bool]
+) -> bool:
+    """Returns whether all or any polling loops of a launch read host memory it never writes."""
+    if launch.host_arguments is None or launch.managed_arguments is None:
         return False
-    only_read = (own.host_arguments | own.managed_arguments) - code.written
-    polls = [each for each in code.polls if not each.is_local]
-    return bool(polls) and which(bool(only_read & {*each.arguments}) for each in polls)
+    only_read = (launch.host_arguments | launch.managed_arguments) - code.written
+    polls = [poll for poll in code.polls if not poll.is_local]
+    return bool(polls) and quantifier(bool(only_read & {*poll.arguments}) for poll in polls)
 
 
-def _waiting(
+def _first_waiting_launch(
     evidence: Evidence, waits: Callable[[Operation, KernelCode], bool]
 ) -> Operation | None:
-    """Returns the first launch on the GPU whose code waits, and for which no other work writes."""
-    if evidence.look is not None or evidence.replay is None:
+    """Returns the first running launch that waits and for which no other work writes; or None."""
+    if evidence.snapshot is not None or evidence.replay is None:
         return None
-    for own in evidence.by_model(LAUNCH):
-        code = evidence.code_of(own)
+    for launch in evidence.running(LAUNCH):
+        code = evidence.code_of(launch)
         if (
             code is not None
-            and waits(own, code)
+            and waits(launch, code)
             and not any(
-                _may_write_host_memory(each, evidence)
-                for each in evidence.operations
-                if each.key != own.key and not each.is_behind(own)
+                _may_write_host_memory(operation, evidence)
+                for operation in evidence.operations
+                if operation.key != launch.key and not operation.is_behind(launch)
             )
         ):
-            return own
+            return launch
     return None
 
 
-def _finding(own: Operation | None, evidence: Evidence) -> Finding:
-    """Returns the finding that an operation waits for the host; NOTHING without one."""
-    if own is None:
+def _host_finding(launch: Operation | None, evidence: Evidence) -> Finding:
+    """Returns the finding that a launch waits for the host; ``NOTHING`` if there is no launch."""
+    if launch is None:
         return NOTHING
-    name = called(own)
-    found = Finding(
-        kind=HOST,
-        reason=_reason(name, evidence),
-        stranded=evidence.rows(),
+    name = name_of(launch)
+    finding = Finding(
+        kind=HOST, reason=_reason(name, evidence), stranded=evidence.never_starting(),
         proof=(
             f"The code of {name} polls an address of its arguments that is memory of the host, "
             "and no other work that has not ended writes to such memory.",
@@ -145,42 +150,42 @@ def _finding(own: Operation | None, evidence: Evidence) -> Finding:
             "Whether a thread of the host that calls nothing of CUDA answers it, and is slow.",
         ),
     )
-    code = evidence.code_of(own)
+    code = evidence.code_of(launch)
     assert code is not None
-    polled = {place for poll in code.polls for place in poll.arguments}
-    of_others = (own.host_arguments or frozenset()) - (code.written - polled)
-    if not _changed(own, of_others, evidence):
-        return unless_host_goes_on(found, evidence)
+    polled = {offset for poll in code.polls for offset in poll.arguments}
+    of_others = (launch.host_arguments or frozenset()) - (code.written - polled)
+    if not _has_changed_lately(launch, of_others, evidence):
+        return unless_host_runs(finding, evidence)
     return replace(
-        found,
-        kind=NOT_KNOWN,
-        may_be=(HOST, NOT_HANGING),
-        reason=f"{found.reason}; memory there goes on changing",
+        finding, kind=NOT_KNOWN, may_be=(HOST, NOT_HANGING),
+        reason=f"{finding.reason}; memory there goes on changing",
         unseen=(f"Whether the host answers {name}, or that kernel itself writes there.",),
+    )  # fmt: skip
+
+
+def _all_polled_memory_changes(launch: Operation, evidence: Evidence) -> bool:
+    """Returns whether host memory that each polling loop reads has changed lately."""
+    code = evidence.code_of(launch)
+    if code is None or code.writes_anywhere:
+        return False
+    only_read = (launch.host_arguments or frozenset()) - code.written
+    polls = [poll for poll in code.polls if not poll.is_local]
+    return all(
+        _has_changed_lately(launch, only_read & {*poll.arguments}, evidence) for poll in polls
     )
 
 
-def _only_read_and_changed(own: Operation, evidence: Evidence) -> bool:
-    """Returns whether something has changed lately where each loop polls that a kernel has."""
-    code = evidence.code_of(own)
-    if code is None or code.writes_anywhere:
-        return False
-    only_read = (own.host_arguments or frozenset()) - code.written
-    polls = [each for each in code.polls if not each.is_local]
-    return all(_changed(own, only_read & {*each.arguments}, evidence) for each in polls)
-
-
-def _changed(own: Operation, places: frozenset[int], evidence: Evidence) -> bool:
-    """Returns whether memory has changed lately to which a launch has addresses."""
+def _has_changed_lately(launch: Operation, offsets: frozenset[int], evidence: Evidence) -> bool:
+    """Returns whether memory that some arguments of a launch point to has changed lately."""
     capture = evidence.capture
-    if capture is None or own.arguments is None:
+    if capture is None or launch.arguments is None:
         return False
-    times = (capture.memory_changed.get(own.arguments.get(place, 0)) for place in places)
-    return any(at is not None and capture.is_late(at) for at in times)
+    times = (capture.memory_changed.get(launch.arguments.get(offset, 0)) for offset in offsets)
+    return any(changed is not None and capture.is_late(changed) for changed in times)
 
 
 def _reason(names: str, evidence: Evidence) -> str:
-    """Returns a sentence: who waits for memory of the host, and where the host is."""
+    """Returns a sentence: which kernels wait for host memory, and where the host is."""
     call = min(evidence.calls, key=lambda each: each.kind is None, default=None)
     reason = f"{names} waits for memory of the host to change"
     if call is not None:

@@ -19,11 +19,11 @@ from tbsched.hangs.hang import (
     RANKS,
     ROOM,
 )
-from tbsched.hangs.ranges import MOST_BLOCKS
+from tbsched.hangs.ranges import MAX_BLOCKS
 from tbsched.hangs.rules.finding import Finding
-from tbsched.hangs.rules.host_memory import unless_host_goes_on
+from tbsched.hangs.rules.host_memory import unless_host_runs
 from tbsched.hangs.threads import SPINS, UNKNOWN
-from tbsched.hangs.unfinished import GRAPH, LAUNCH, called
+from tbsched.hangs.unfinished import GRAPH, LAUNCH, name_of
 
 _COLLECTIVES = ("nccl", "nvshmem", "msccl")
 OTHER_RANKS = (
@@ -33,16 +33,16 @@ OTHER_RANKS = (
 
 
 def is_collective(name: str) -> bool:
-    """Returns whether a kernel of this name waits for other ranks."""
+    """Returns whether a kernel's name is that of a collective, which waits for other ranks."""
     return any(word in name.lower() for word in _COLLECTIVES)
 
 
 def inside_kernels(evidence: Evidence) -> Finding:
-    """Finds that all that can start is resident: the answer when no other rule has one."""
-    names, rows = evidence.resident_names(), evidence.rows()
-    if evidence.capture is None and not _waits_for_itself(evidence):
-        return _not_seen(evidence)
-    if _is_of_graphs(evidence):
+    """Finds that all that can start is resident and does not end: the answer if no rule has one."""
+    names, rows = evidence.resident_names(), evidence.never_starting()
+    if evidence.capture is None and not _only_waits_in_blocks(evidence):
+        return _finding_without_capture(evidence)
+    if _are_unknown_graphs(evidence):
         return Finding(
             kind=NOT_KNOWN,
             may_be=(INSIDE, ROOM, NOT_HANGING),
@@ -55,7 +55,7 @@ def inside_kernels(evidence: Evidence) -> Finding:
                 "capture sees those that run.",
             ),
         )
-    if _decides_by_memory(evidence):
+    if _memory_decides_barriers(evidence):
         return Finding(
             kind=NOT_KNOWN,
             may_be=(INSIDE, NOT_HANGING),
@@ -67,36 +67,31 @@ def inside_kernels(evidence: Evidence) -> Finding:
                 "sees whether its threads leave the barrier.",
             ),
         )
-    if not _are_collectives(evidence) and not _waits_for_ever(evidence):
+    if not _are_collectives(evidence) and not _surely_waits_for_ever(evidence):
         does = "do not end" if len(names) > 1 else "does not end"
         reason = f"{listed(names)} {does}: whether for ever, or only for long, is not seen"
         if not names:
             reason = "nothing that can never start was found"
         return Finding(
-            kind=NOT_KNOWN,
-            may_be=(INSIDE, NOT_HANGING),
-            reason=reason + _and_behind(evidence, names),
-            stranded=rows,
+            kind=NOT_KNOWN, may_be=(INSIDE, NOT_HANGING),
+            reason=reason + _what_comes_after(evidence, names), stranded=rows,
             unseen=(
                 "Whether the kernels get on: their code is not known, or may also compute for "
                 "long. `tbsched hang --pid PID` of the program without a capture sees that.",
-                *_unseen(evidence),
+                *_open_questions(evidence),
             ),
-        )
+        )  # fmt: skip
     reason = f"all blocks of {listed(names)} are on the GPU, and they do not end"
-    found = Finding(
-        kind=INSIDE,
-        reason=reason + _and_behind(evidence, names),
-        stranded=rows,
-        proof=tuple(_places(evidence)),
-        unseen=tuple(_unseen(evidence)),
-    )
-    return unless_host_goes_on(found, evidence) if _polls_what_others_write(evidence) else found
+    finding = Finding(
+        kind=INSIDE, reason=reason + _what_comes_after(evidence, names), stranded=rows,
+        proof=tuple(_thread_sentences(evidence)), unseen=tuple(_open_questions(evidence)),
+    )  # fmt: skip
+    return unless_host_runs(finding, evidence) if _polls_what_others_write(evidence) else finding
 
 
 def _polls_what_others_write(evidence: Evidence) -> bool:
     """Returns whether a kernel polls memory that it never writes: work to come may."""
-    codes = map(evidence.code_of, evidence.by_model(LAUNCH))
+    codes = map(evidence.code_of, evidence.running(LAUNCH))
     return any(
         not poll.is_local and not code.writes_anywhere and not code.written & {*poll.arguments}
         for code in codes
@@ -105,69 +100,69 @@ def _polls_what_others_write(evidence: Evidence) -> bool:
     )
 
 
-def _and_behind(evidence: Evidence, names: list[str]) -> str:
-    """Returns what comes after the kernels on the GPU, as the end of a sentence."""
-    behind = dict.fromkeys(row.name for row in evidence.rows())
+def _what_comes_after(evidence: Evidence, names: list[str]) -> str:
+    """Returns the end of a sentence: what the program ordered after the kernels on the GPU."""
+    behind = dict.fromkeys(row.name for row in evidence.never_starting())
     if not behind:
         return ""
     comes, them = "comes" if len(behind) == 1 else "come", "it" if len(names) == 1 else "them"
     return f"; {listed(behind)} {comes} after {them} by the program's own order"
 
 
-def _waits_for_ever(evidence: Evidence) -> bool:
+def _surely_waits_for_ever(evidence: Evidence) -> bool:
     """Returns whether the debugger saw no progress, or nothing that is left could take long.
 
     Then each thread waits, and none is left that could end the wait: no kernel on the GPU computes
     in a loop, and none that may not have ended writes to addresses that it loads.
     """
-    if evidence.look is not None:
+    if evidence.snapshot is not None:
         return True
-    on_gpu = [
+    running = [
         evidence.code_of(each) if each.what == LAUNCH else None
-        for each in evidence.by_model(LAUNCH, GRAPH)
+        for each in evidence.running(LAUNCH, GRAPH)
     ]
-    ends = [evidence.code_of(each) for each in evidence.operations if each.key in evidence.gone]
+    ended = [evidence.code_of(op) for op in evidence.operations if op.key in evidence.ended_unseen]
     return (
-        bool(on_gpu)
-        and all(each.blocks <= MOST_BLOCKS for each in evidence.by_model(LAUNCH))
-        and all(code is not None and code.is_whole and code.only_waits for code in on_gpu)
-        and not any(code is not None and code.loops and code.writes_anywhere for code in ends)
+        bool(running)
+        and all(launch.blocks <= MAX_BLOCKS for launch in evidence.running(LAUNCH))
+        and all(code is not None and code.is_whole and code.only_waits for code in running)
+        and not any(code is not None and code.loops and code.writes_anywhere for code in ended)
     )
 
 
 def _are_collectives(evidence: Evidence) -> bool:
-    """Returns whether all that is on the GPU waits for other ranks."""
+    """Returns whether all kernels on the GPU are collectives."""
     return bool(evidence.resident) and all(is_collective(row.name) for row in evidence.resident)
 
 
-def _is_of_graphs(evidence: Evidence) -> bool:
-    """Returns whether all that is on the GPU are graphs, of which nothing is known."""
-    return evidence.look is None and bool(evidence.resident) and not evidence.by_model(LAUNCH)
+def _are_unknown_graphs(evidence: Evidence) -> bool:
+    """Returns whether all that is on the GPU are graphs with unknown kernels."""
+    return evidence.snapshot is None and bool(evidence.resident) and not evidence.running(LAUNCH)
 
 
-def _decides_by_memory(evidence: Evidence) -> bool:
-    """Returns whether memory alone decides who comes to the barriers of all that is on the GPU."""
-    if evidence.look is not None:
+def _memory_decides_barriers(evidence: Evidence) -> bool:
+    """Returns whether memory decides which blocks arrive at all barriers of the running grids."""
+    if evidence.snapshot is not None:
         return False
-    launches = evidence.by_model(LAUNCH)
-    codes = [evidence.code_of(each) for each in launches if each.cooperative]
+    launches = evidence.running(LAUNCH)
+    codes = [evidence.code_of(launch) for launch in launches if launch.cooperative]
     return 0 < len(codes) == len(launches) and all(
         code is not None and code.grid_barrier == BY_MEMORY for code in codes
     )
 
 
-def _waits_for_itself(evidence: Evidence) -> bool:
-    """Returns whether the debugger saw that some threads wait, and all of them for their block."""
-    states = [each for own in evidence.states.values() for each in own]
-    return bool(states) and all(each.is_local for each in states)
+def _only_waits_in_blocks(evidence: Evidence) -> bool:
+    """Returns whether all sampled threads wait for threads of their own block."""
+    states = [each for state in evidence.states.values() for each in state]
+    return bool(states) and all(state.is_local for state in states)
 
 
-def _not_seen(evidence: Evidence) -> Finding:
-    """Returns what stays open without a capture: launches that wait are not on the GPU."""
+def _finding_without_capture(evidence: Evidence) -> Finding:
+    """Returns the finding without a capture: launches that wait elsewhere are not seen."""
     names = evidence.resident_names()
     looks = "wait" if len(names) > 1 else "waits"
     does = f"{looks} for memory of the GPU to change"
-    if not any(evidence.does(kernel) == SPINS for kernel in evidence.seen_kernels):
+    if not any(evidence.does(kernel) == SPINS for kernel in evidence.kernels_seen):
         does = "do not end" if len(names) > 1 else "does not end"
     may_be = [INSIDE, ROOM, QUEUE, LEGACY, LOADING, HOST]
     if all(map(is_collective, names)):
@@ -179,7 +174,7 @@ def _not_seen(evidence: Evidence) -> Finding:
         may_be=tuple(may_be),
         reason=f"{listed(names)} {does}; whether for its own blocks, for a launch that waits "
         "elsewhere, or for the host, is not seen without a capture",
-        proof=(*_places(evidence), *_hosts(evidence)),
+        proof=(*_thread_sentences(evidence), *_host_sentences(evidence)),
         unseen=(
             "Launches that wait for room, in a hardware queue, at the legacy default stream, or "
             "to be loaded: cuda-gdb shows only kernels that run.",
@@ -187,18 +182,18 @@ def _not_seen(evidence: Evidence) -> Finding:
     )
 
 
-def _hosts(evidence: Evidence) -> Iterator[str]:
-    """Yields where the host is, in a sentence, if the debugger saw its threads."""
+def _host_sentences(evidence: Evidence) -> Iterator[str]:
+    """Yields a sentence about where the host is, if the debugger saw its threads."""
     if evidence.calls:
         functions = listed(dict.fromkeys(call.function for call in evidence.calls))
         may_load = ": it may load a kernel" if UNNAMED in functions else ""
         yield f"The host is in {functions}{may_load}."
-    elif evidence.look is not None and evidence.look.threads:
+    elif evidence.snapshot is not None and evidence.snapshot.threads:
         yield "No thread of the host is in a call of CUDA."
 
 
-def _places(evidence: Evidence) -> Iterator[str]:
-    """Yields where the threads of the kernels are, in a sentence, if the debugger saw them."""
+def _thread_sentences(evidence: Evidence) -> Iterator[str]:
+    """Yields a sentence about where the kernels' threads are, if the debugger saw them."""
     places = "; ".join(
         f"{row.name}: {counted(row.running, 'block')}, threads at "
         f"{counted(row.counters, 'instruction')}, it {row.does}"
@@ -210,10 +205,10 @@ def _places(evidence: Evidence) -> Iterator[str]:
         yield f"{places}."
 
 
-def _unseen(evidence: Evidence) -> Iterator[str]:
-    """Yields what was not looked at, in words."""
+def _open_questions(evidence: Evidence) -> Iterator[str]:
+    """Yields sentences about what was not looked at."""
     capture = evidence.capture
-    if evidence.look is not None:
+    if evidence.snapshot is not None:
         return
     if _are_collectives(evidence):
         yield OTHER_RANKS
@@ -224,15 +219,15 @@ def _unseen(evidence: Evidence) -> Iterator[str]:
             "knows. `tbsched hang --pid PID` looks at a process that still runs."
         )
     if capture is not None and not capture.notes_flushes:
-        yield from _first_uses(evidence)
+        yield from _possible_loads(evidence)
 
 
-def _first_uses(evidence: Evidence) -> Iterator[str]:
-    """Yields launches of kernels that may not have been loaded when others were on the GPU."""
+def _possible_loads(evidence: Evidence) -> Iterator[str]:
+    """Yields sentences about launches that may have to wait for their kernel to be loaded."""
     launches = [each for each in evidence.issued if each.what == LAUNCH]
-    for own in launches[1:]:
-        if own.is_first:
+    for launch in launches[1:]:
+        if launch.is_first:
             yield (
-                f"Whether {called(own)} was loaded before its first launch: if not, it waits "
-                f"for {called(launches[0])}, as loading waits for all work on the GPU."
+                f"Whether {name_of(launch)} was loaded before its first launch: if not, it waits "
+                f"for {name_of(launches[0])}, as loading waits for all work on the GPU."
             )

@@ -12,8 +12,8 @@ from tbsched.hangs.evidence import Evidence
 from tbsched.hangs.fixes import non_blocking_fixes
 from tbsched.hangs.hang import HOST, LEGACY, NOT_KNOWN
 from tbsched.hangs.rules.finding import NOTHING, Finding
-from tbsched.hangs.rules.host_memory import unless_host_goes_on
-from tbsched.hangs.unfinished import GRAPH, LAUNCH, Key, Operation, called
+from tbsched.hangs.rules.host_memory import unless_host_runs
+from tbsched.hangs.unfinished import GRAPH, LAUNCH, Key, Operation, name_of
 
 _FROM_GPU = re.compile("DtoH")
 _WRITES_GPU = frozenset({"copy", "memset", "write_value"})
@@ -24,17 +24,17 @@ _NONE: frozenset[Key] = frozenset()
 def write_waits_at_the_legacy_stream(evidence: Evidence) -> Finding:
     """Finds that a copy, a memset or the like waits for a kernel that waits for such work."""
     spec, capture = evidence.seen.spec, evidence.capture
-    if evidence.look is not None or spec is None or capture is None:
+    if evidence.snapshot is not None or spec is None or capture is None:
         return NOTHING
-    kernels = {each.key: each for each in evidence.by_model(LAUNCH)}
+    kernels = {each.key: each for each in evidence.running(LAUNCH)}
     for own, keys in _held_up(evidence, kernels.keys()):
         holds = [kernels[key] for key in keys]
         if not _may_end_waits(own, holds, evidence) or _is_written_elsewhere(holds, evidence):
             continue
-        names = listed(dict.fromkeys(map(called, holds)))
+        names = listed(dict.fromkeys(map(name_of, holds)))
         waits = f"waits at the legacy default stream for {names}"
         if own.is_called:
-            waits = f"{called(own)} {waits}"
+            waits = f"{name_of(own)} {waits}"
         else:
             waits = f"the host is in {own.function}, which {waits}"
         is_sure = own.what != "host_function"  # the host also writes to its memory elsewhere
@@ -44,18 +44,18 @@ def write_waits_at_the_legacy_stream(evidence: Evidence) -> Finding:
             may_be=() if is_sure else (LEGACY, HOST),
             reason=f"{waits}; the code of {names} waits for memory that it never writes, as may "
             f"this {own.what.replace('_', ' ')}",
-            stranded=evidence.rows(),
+            stranded=evidence.never_starting(),
             fixes=non_blocking_fixes(issued, capture.streams, spec),
             proof=(
                 f"Call {own.call}, {own.function}, has not ended: it comes after {names}, and one "
                 "of the two is in the legacy default stream or waits for work there.",
             ),
             unseen=(
-                f"Whether {called(own)} writes what {names} waits for: the file does not say to "
+                f"Whether {name_of(own)} writes what {names} waits for: the file does not say to "
                 "which address it writes.",
             ),
         )
-        return unless_host_goes_on(found, evidence)
+        return unless_host_runs(found, evidence)
     return NOTHING
 
 
@@ -141,7 +141,7 @@ def _is_written_elsewhere(holds: list[Operation], evidence: Evidence) -> bool:
         for each in holds
         for place in _polled(each, evidence) or ()
     }
-    runs = {each.key for each in evidence.by_model(LAUNCH, GRAPH)}
+    runs = {each.key for each in evidence.running(LAUNCH, GRAPH)}
     for own in evidence.operations:
         if own in holds or any(own.is_behind(each) for each in holds):
             continue
@@ -149,7 +149,7 @@ def _is_written_elsewhere(holds: list[Operation], evidence: Evidence) -> bool:
         if code is None:
             if own.key in runs:
                 return True
-        elif own.key in runs or (own.key in evidence.gone and code.loops):
+        elif own.key in runs or (own.key in evidence.ended_unseen and code.loops):
             written = {(own.arguments or {}).get(place) for place in code.written}
             if code.writes_anywhere or written & polled:
                 return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tbsched.counting import counted, listed
 from tbsched.hangs.evidence import Evidence
-from tbsched.hangs.fixes import fixes_of
+from tbsched.hangs.fixes import fixes_for
 from tbsched.hangs.hang import LEGACY, QUEUE, ROOM, NeverStarts
 from tbsched.hangs.replay import OWN_ORDER, Stranded
 from tbsched.hangs.rules.finding import NOTHING, Finding
@@ -13,7 +13,7 @@ _KIND_OF = {"hardware_queue": QUEUE, "legacy_stream": LEGACY}
 
 
 def never_starts(evidence: Evidence) -> Finding:
-    """Finds that, by the model, a launch can never start."""
+    """Finds a launch that can never start, by the model."""
     replay, capture, spec = evidence.replay, evidence.capture, evidence.seen.spec
     if replay is None or spec is None or capture is None:
         return NOTHING
@@ -21,10 +21,10 @@ def never_starts(evidence: Evidence) -> Finding:
     if first is None:
         return NOTHING
     kind = _KIND_OF.get(first.cause, ROOM)
-    rows = evidence.rows(first)
+    rows = evidence.never_starting(first)
     name, missing = rows[0].name, rows[0].missing
     why = _why(kind, listed(_causes(first)), rows[0].behind)
-    fixes, not_tried = fixes_of(
+    fixes, not_tried = fixes_for(
         first, evidence.issued, capture.streams, spec, replay, evidence.seen.seconds
     )
     chained = (
@@ -67,8 +67,8 @@ def _why(kind: str, causes: str, behind: str | None) -> str:
 
 
 def not_started(evidence: Evidence) -> Finding:
-    """Finds that the debugger sees a kernel of which blocks have not started."""
-    kernel = next((k for k in evidence.seen_kernels if k.missing > 0 and k.blocks), None)
+    """Finds a kernel on the GPU with blocks that have not started, by the debugger."""
+    kernel = next((k for k in evidence.kernels_seen if k.missing > 0 and k.blocks), None)
     if kernel is None:
         return NOTHING
     return Finding(

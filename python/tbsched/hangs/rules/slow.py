@@ -7,26 +7,26 @@ from tbsched.hangs.calls import ALLOCATES, LOADS
 from tbsched.hangs.code import KernelCode
 from tbsched.hangs.evidence import Evidence
 from tbsched.hangs.hang import INSIDE, NOT_HANGING, NOT_KNOWN
-from tbsched.hangs.replay import write_behind
+from tbsched.hangs.replay import first_held_write
 from tbsched.hangs.rules.finding import NOTHING, Finding
-from tbsched.hangs.unfinished import GRAPH, LAUNCH, Operation, called
+from tbsched.hangs.unfinished import GRAPH, LAUNCH, Operation, name_of
 
 _MAY_STAY = frozenset({LAUNCH, GRAPH, "wait_value", "host_function"})
 
 
 def nothing_waits(evidence: Evidence) -> Finding:
     """Finds that no unfinished kernel's code can wait for others: the program is slow."""
-    if evidence.look is not None or not evidence.codes or not evidence.gone:
+    if evidence.snapshot is not None or not evidence.codes or not evidence.ended_unseen:
         return NOTHING
-    stay = _MAY_STAY
-    if write_behind(evidence.operations, lambda each: each.key in evidence.gone) is not None:
-        stay = stay - {"wait_value"}  # it waits for that write, as is assumed
-    if any(each.what in stay for each in evidence.issued):
+    kinds = _MAY_STAY
+    if first_held_write(evidence.operations, lambda each: each.key in evidence.ended_unseen):
+        kinds = kinds - {"wait_value"}  # it waits for that write, as is assumed
+    if any(each.what in kinds for each in evidence.issued):
         return NOTHING
     if any(call.kind in (LOADS, ALLOCATES) for call in evidence.calls):
         return NOTHING
-    launches = [each for each in evidence.operations if each.key in evidence.gone]
-    codes = [(called(each), evidence.code_of(each)) for each in launches]
+    launches = [op for op in evidence.operations if op.key in evidence.ended_unseen]
+    codes = [(name_of(own), evidence.code_of(own)) for own in launches]
     known = [(name, code) for name, code in codes if code is not None]
     names = list(dict.fromkeys(name for name, _ in codes))
     # Kernels, what they might do and do not, and the proof; the last row that has kernels counts.
@@ -38,39 +38,43 @@ def nothing_waits(evidence: Evidence) -> Finding:
             "holds it without a loop.",
         ),
         (
-            [name for name, code in known if code.follows],
+            [name for name, code in known if code.waits_for_earlier_blocks],
             "the code waits for later blocks",
             "The code of {}: a block waits only for what blocks before it write, and blocks start "
             "in their order.",
         ),
         (
-            [name for name, code in known if code.is_in_step],
+            [name for name, code in known if code.waits_at_barriers_only],
             "the code keeps a block from a barrier of the grid",
             "The code of {}: it waits at barriers of its cooperative grid alone, and what leads to "
             "them is the same in all blocks.",
         ),
         (
-            [name for name, code in known if code.takes_turns],
+            [name for name, code in known if code.waits_for_lock_only],
             "the code keeps the lock that it waits for",
             "The code of {}: it waits for one lock alone, which each thread that takes it gives "
             "back on every way.",
         ),
         (
-            [called(own) for own in launches if own.is_same and _may_wait(own, evidence)],
+            [
+                name_of(own)
+                for own in launches
+                if own.grid_ended_before and _may_wait_for_later(own, evidence)
+            ],
             "a grid of {} waits for its later blocks",
             "{} of as many blocks has ended before: more than have room at once.",
         ),
     ]
-    own, what, proof = next(row for row in reversed(rows) if row[0])
-    which = listed(dict.fromkeys(own))
-    unbound = [(name, code) for name, code in known if code.open_loops]
-    if unbound:
-        return _unbound(unbound, len(codes))
+    row_names, cannot, proof = next(row for row in reversed(rows) if row[0])
+    listed_names = listed(dict.fromkeys(row_names))
+    unbounded = [(name, code) for name, code in known if code.open_loops]
+    if unbounded:
+        return _unbounded_finding(unbounded, len(codes))
     return Finding(
         kind=NOT_HANGING,
         reason=f"{listed(names[:3])} {'is' if len(names) == 1 else 'are'} slow: nothing in "
-        f"{what.format(which)}",
-        proof=(proof.format(which),),
+        f"{cannot.format(listed_names)}",
+        proof=(proof.format(listed_names),),
         unseen=(
             "Whether a loop of such a kernel ends: a count or the time does, so it is taken to be "
             "slow.",
@@ -78,17 +82,20 @@ def nothing_waits(evidence: Evidence) -> Finding:
     )
 
 
-def _may_wait(own: Operation, evidence: Evidence) -> bool:
-    code = evidence.code_of(own)
-    waits = code is None or code.may_wait
-    return waits and not (code and (code.is_in_step or code.takes_turns or code.waits_inside))
+def _may_wait_for_later(launch: Operation, evidence: Evidence) -> bool:
+    """Returns whether a launch's code may wait for later blocks of its grid, or is unknown."""
+    code = evidence.code_of(launch)
+    if code is None:
+        return True
+    ends = code.waits_at_barriers_only or code.waits_for_lock_only or code.waits_in_block_only
+    return code.may_wait and not ends
 
 
-def _unbound(unbound: list[tuple[str, KernelCode]], kernels: int) -> Finding:
-    """Returns kernels that wait for nobody, with loops that neither a count nor time ends."""
-    names = listed(dict.fromkeys(name for name, _ in unbound))
-    has = "has a loop" if len(unbound) == 1 else "have loops"
-    if kernels == 1 and unbound[0][1].is_one_open_loop:
+def _unbounded_finding(unbounded: list[tuple[str, KernelCode]], kernels: int) -> Finding:
+    """Returns the finding on kernels with loops that neither a count nor the time ends."""
+    names = listed(dict.fromkeys(name for name, _ in unbounded))
+    has = "has a loop" if len(unbounded) == 1 else "have loops"
+    if kernels == 1 and unbounded[0][1].is_one_open_loop:
         return Finding(
             kind=INSIDE,
             reason=f"{names} computes in a loop that only its own values end, and they have not in "
@@ -109,16 +116,16 @@ def _unbound(unbound: list[tuple[str, KernelCode]], kernels: int) -> Finding:
 
 def writer_is_slow(evidence: Evidence) -> Finding:
     """Finds that all resident kernels wait for memory that a running kernel will write."""
-    if evidence.look is not None or evidence.replay is None or not evidence.gone:
+    if evidence.snapshot is not None or evidence.replay is None or not evidence.ended_unseen:
         return NOTHING
-    pairs = [(own, _writer_for(own, evidence)) for own in evidence.by_model(*_MAY_STAY)]
+    pairs = [(waiter, _slow_writer(waiter, evidence)) for waiter in evidence.running(*_MAY_STAY)]
     if not pairs or any(writer is None for _, writer in pairs):
         return NOTHING
-    waits, writes = (called(each) for each in pairs[0] if each is not None)
+    waits, writes = (name_of(pair) for pair in pairs[0] if pair is not None)
     return Finding(
         kind=NOT_HANGING,
         reason=f"{waits} waits for what {writes} writes, which is slow",
-        stranded=evidence.rows(),
+        stranded=evidence.never_starting(),
         proof=(
             f"The code of {waits} polls an address of its arguments that {writes} writes to, "
             f"and {writes} waits for nothing.",
@@ -130,37 +137,36 @@ def writer_is_slow(evidence: Evidence) -> Finding:
     )
 
 
-def _writer_for(own: Operation, evidence: Evidence) -> Operation | None:
-    """Returns a launch that ends and may write what the last poll of a kernel waits for.
-
-    None if one of its polls has no such launch, or if it may wait for something else.
-    """
-    code = evidence.code_of(own)
+def _slow_writer(waiter: Operation, evidence: Evidence) -> Operation | None:
+    """Returns a launch that ends, and may write what the last poll of a kernel waits for; or None.
+    None if one of its polls has no such launch, or if it may wait for something else."""
+    code = evidence.code_of(waiter)
     if code is None or not code.polls or code.has_endless_loop or not code.is_whole:
         return None
-    ends = [
-        each
-        for each in evidence.operations
-        if each.key in evidence.gone and not own.is_behind(each)
+    ending = [
+        op
+        for op in evidence.operations
+        if op.key in evidence.ended_unseen and not waiter.is_behind(op)
     ]
     writer = None
     for poll in code.polls:
-        values = {(own.arguments or {}).get(at, 0) for at in poll.arguments}
+        values = {(waiter.arguments or {}).get(offset, 0) for offset in poll.arguments}
         polled = {value for value in values if _is_address(value)}
-        writer = next((each for each in ends if _written_by(each, evidence) & polled), None)
+        writer = next((end for end in ending if _written_by(end, evidence) & polled), None)
         if writer is None:
             return None
     return writer
 
 
-def _written_by(operation: Operation, evidence: Evidence) -> set[int]:
-    """Returns the addresses to which a kernel with loops may write."""
-    code = evidence.code_of(operation)
-    if code is None or not code.loops or operation.arguments is None:
+def _written_by(launch: Operation, evidence: Evidence) -> set[int]:
+    """Returns the addresses to which a kernel with loops may write, from its arguments."""
+    code = evidence.code_of(launch)
+    if code is None or not code.loops or launch.arguments is None:
         return set()
-    values = (operation.arguments.get(place, 0) for place in code.written)
+    values = (launch.arguments.get(offset, 0) for offset in code.written)
     return {value for value in values if _is_address(value)}
 
 
 def _is_address(value: int) -> bool:
+    """Returns whether a value may be an address: it needs more than 32 bits."""
     return value >= 1 << 32

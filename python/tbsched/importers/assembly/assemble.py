@@ -139,33 +139,25 @@ class _Assembly:
             first = min(first, self._recording.activity.first_ns)
         activity = self._recording.activity
         return Program(
-            sequence=Sequence(self._events),
-            host=tuple(self._gaps),
-            measured=_measured(self._ran, first),
-            transfers=_moves(self._ran, first),
-            streams=self._streams.names,
-            device=self._recording.device,
-            sms=self._recording.sms,
-            connections=self._recording.connections,
-            format=self._recording.format,
+            sequence=Sequence(self._events), host=tuple(self._gaps),
+            measured=_measured(self._ran, first), transfers=_moves(self._ran, first),
+            streams=self._streams.names, device=self._recording.device, sms=self._recording.sms,
+            connections=self._recording.connections, format=self._recording.format,
             sources=self._guesses.sources(),
             assumed=(*self._guesses.sentences(), *hosts.sentences(), *self._of_blocks()),
-            gpu=self._recording.gpu,
-            activity=None if activity is None else activity.later(-first),
+            gpu=self._recording.gpu, activity=None if activity is None else activity.later(-first),
             calls=None if activity is None else np.array(self._rows, np.int64),
-        )
+        )  # fmt: skip
 
     def _of_blocks(self) -> tuple[str, ...]:
-        """Returns the assumption about durations of blocks, if the profile does not have them."""
+        """Returns the assumption about block durations, unless the profile has them."""
         if not self._guesses_durations:
             return ()
         return (self._waves.sentence(self._recording.device, self._recording.sms),)
 
     def _ordered_calls(self, nodes: dict[int, list[Kernel | Transfer]]) -> list[Call]:
         """Returns the calls by time; work with an unknown call counts as called when it started.
-
-        Work of a launch of a graph is no call, but is added to its ``nodes``.
-        """
+        Work of a launch of a graph is no call, but is added to its ``nodes``."""
         launched = {item.number for item in self._recording.records if isinstance(item, GraphCall)}
         calls: list[Call] = []
         last, alone = 0, 0
@@ -231,13 +223,11 @@ class _Assembly:
             self._guesses.note(_PROGRAMMATIC)
             programmatic = True
         launch = self._launch(
-            kernel,
-            stream=streams.numbered(kernel.stream),
+            kernel, stream=streams.numbered(kernel.stream),
             non_blocking=streams.is_non_blocking(kernel.stream),
             programmatic=self._guesses.given("programmatic launch", programmatic, False),
-            first_use=self._recording.first_uses and bool(kernel.first_use),
-            host=host,
-        )
+            first_use=self._recording.first_uses and bool(kernel.first_use), host=host,
+        )  # fmt: skip
         streams.issue(kernel.stream, kernel)
         self._ran.append((kernel, kernel))
         return launch
@@ -271,13 +261,11 @@ class _Assembly:
         )
         try:
             return Launch(
-                *shape,
-                priority=given("priority", priority, 0),
+                *shape, priority=given("priority", priority, 0),
                 duration=kernel.block_seconds or self._block_seconds(kernel, seconds, shape),
                 name=kernel.name,
-                cooperative=given("cooperative launch", kernel.cooperative, False),
-                **of_stream,
-            )
+                cooperative=given("cooperative launch", kernel.cooperative, False), **of_stream,
+            )  # fmt: skip
         except ValueError as error:
             raise ValueError(f"kernel {shown(kernel.name)}: {error}") from None
 
@@ -290,11 +278,9 @@ class _Assembly:
     def _transferred(self, moved: Transfer, host: int) -> Event:
         """Returns a copy or memset in a stream."""
         event = self._transfer(
-            moved,
-            stream=self._streams.numbered(moved.stream),
-            non_blocking=self._streams.is_non_blocking(moved.stream),
-            host=host,
-        )
+            moved, stream=self._streams.numbered(moved.stream),
+            non_blocking=self._streams.is_non_blocking(moved.stream), host=host,
+        )  # fmt: skip
         if isinstance(event, Copy):
             is_pinned = event.kind == "d2d" or self._guesses.pinned(moved)
             event = replace(event, pinned=is_pinned, blocking=bool(moved.blocking))
@@ -358,7 +344,7 @@ class _Assembly:
 
 
 def _nothing_ran(recording: Recording) -> str:
-    """Returns what to say of a profile without kernels."""
+    """Returns the message for a profile without kernels."""
     unended = recording.unended
     if not unended:
         return f"no kernels that ran on a GPU; {_without_work(recording.activity)}"
@@ -388,10 +374,8 @@ def _without_work(activity: Activity | None) -> str:
 
 
 def _latest_calls(records: list[Record]) -> dict[int, int]:
-    """Returns the latest time of an unknown call, by the identity of its work.
-
-    That is when it started, or when something was called that ran after it in its stream.
-    """
+    """Returns the latest time of an unknown call, by the identity of its work. That is when it
+    started, or when something was called that ran after it in its stream."""
     latest_ns: dict[int, int] = {}
     called: dict[tuple[int, int], int] = {}
     work = [record for record in records if isinstance(record, Ran)]
@@ -405,10 +389,11 @@ def _latest_calls(records: list[Record]) -> dict[int, int]:
 
 
 def _measured(ran: list[_Ran], first_ns: int) -> StructuredArray:
-    """Returns a row per launch, as ``MEASURED``."""
+    """Returns the measured times of launches, a row each, as ``MEASURED``."""
     rows = [(work, call) for work, call in ran if isinstance(work, Kernel)]
 
     def since(value: int | None) -> int:
+        """Returns a time in ns after the first one; ``UNKNOWN``: there is none."""
         return -1 if value is None else value - first_ns
 
     columns: dict[str, list[Any]] = {
@@ -433,11 +418,12 @@ def _measured(ran: list[_Ran], first_ns: int) -> StructuredArray:
 
 
 def _or_unknown(value: int | None) -> int:
+    """Returns a number, or ``UNKNOWN`` for None."""
     return -1 if value is None else value
 
 
 def _moves(ran: list[_Ran], first_ns: int) -> StructuredArray:
-    """Returns a row per copy and memset, as ``TRANSFERS``."""
+    """Returns the measured times of copies and memsets, a row each, as ``TRANSFERS``."""
     times = [
         (x.start_ns - first_ns, x.end_ns - first_ns, _or_unknown(x.row))
         for x, _ in ran

@@ -13,7 +13,7 @@ Work = Kernel | Transfer
 
 
 def streams_that_wait(recording: Recording) -> dict[int, bool]:
-    """Returns whether times show that a stream waits for the default one, if they show either.
+    """Returns whether each stream waits for the default one, where its times show it.
 
     Work that ran at once with work of the default stream shows that its stream is non-blocking. In
     a program without events a stream waits if its work started late, and just after the end of

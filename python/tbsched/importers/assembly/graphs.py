@@ -40,7 +40,7 @@ NOTHING = Launched([], [], [])
 def in_order(
     launches: Mapping[int, Iterable[Node]], with_bodies: Container[int] = ()
 ) -> dict[int, Launched]:
-    """Returns what each launch of a graph ran.
+    """Returns what each launch of a graph ran, by the number of its call.
 
     Args:
         launches: the nodes of each launch.
@@ -72,7 +72,7 @@ def in_order(
 
 
 def known_edges(nodes: Sequence[Node], edges: Iterable[Edge]) -> list[Edge]:
-    """Edges between numbers of nodes as edges between positions; without those of other nodes."""
+    """Returns edges between numbers of nodes as edges between their positions, where both ran."""
     position = {node.node: index for index, node in enumerate(nodes)}
     pairs = [(position.get(a), position.get(b)) for a, b in edges]
     return list(dict.fromkeys((a, b) for a, b in pairs if a is not None and b is not None))

@@ -57,22 +57,22 @@ class Guesses:
         self._streams: dict[str, dict[str, None]] = {}
 
     def given(self, field: str, value: _Value | None, otherwise: _Value) -> _Value:
-        """Returns a value of the profile; if it has none, what is assumed."""
+        """Returns a value of the profile, or what is assumed if the profile has none."""
         if value is not None:
             return value
         self._fields[field] += 1
         return otherwise
 
     def of_stream(self, sentence: str, stream: int) -> None:
-        """Adds an assumption about a stream; ``{streams}`` stands for all streams with the same."""
+        """Notes an assumption about a stream; ``{streams}`` stands for all with the same one."""
         self._streams.setdefault(sentence, {})[str(stream)] = None
 
     def note(self, sentence: str, count: int = 1) -> None:
-        """Adds another assumption; ``{count}`` stands for how often it was made."""
+        """Notes an assumption; ``{count}`` in the sentence stands for how often it was made."""
         self._notes[sentence] += count
 
     def shared_memory(self, kernel: Kernel) -> int:
-        """Bytes of a block, static and dynamic."""
+        """Returns the shared memory of a kernel's block, static and dynamic, in bytes."""
         parts = (kernel.static_shared_memory, kernel.dynamic_shared_memory)
         known = [part for part in parts if part is not None]
         return self.given("shared memory", sum(known) if known else None, 0)

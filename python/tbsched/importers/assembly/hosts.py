@@ -52,7 +52,7 @@ class Hosts:
         self._excess_ns: list[int] = []  # of each call: measured minus predicted duration
 
     def numbered(self, thread: int) -> int:
-        """Its number in the program."""
+        """Returns the number in the program of a thread of the profile."""
         return self._numbers.setdefault(self._party[thread], len(self._numbers))
 
     def gaps(
@@ -86,10 +86,8 @@ class Hosts:
         return (*turns, _LONGER.format(us=us, name=self._spec.title))
 
     def _predicted_ns(self, event: Event, thread: int) -> int | None:
-        """Returns a call's predicted duration; None if the measured one counts, or if it blocks.
-
-        A call for a copy from or to pageable memory moves the bytes itself.
-        """
+        """Returns a call's predicted duration; None if the measured one counts, or if it blocks. A
+        call for a copy from or to pageable memory moves the bytes itself."""
         if self._lengths is None:
             return None
         predicted_ns = self._lengths.next_ns(event, thread)

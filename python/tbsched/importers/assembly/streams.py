@@ -38,10 +38,7 @@ class Streams:
 
     def numbered(self, stream: int) -> Stream:
         """Returns the number of a stream in the program: the profile's, if CUDA has such numbers.
-
-        Raises:
-            ValueError: it has not.
-        """
+        Raises ValueError: it has not."""
         if stream in self._recording.legacy_streams:
             return LEGACY_STREAM
         if not 0 <= stream <= MAX_STREAM:
@@ -61,7 +58,7 @@ class Streams:
         return True if known is None else known
 
     def issue(self, stream: int, ran: Ran) -> None:
-        """Work was issued to a stream."""
+        """Notes the work that was issued to a stream last, and when it ended."""
         self._last[stream] = ran
         self._end_ns[stream] = max(ran.end_ns, self._end_ns.get(stream, ran.end_ns))
 

@@ -86,6 +86,7 @@ def with_waits(
 
 
 def _is_unknown(item: Called) -> bool:
+    """Returns whether a call makes a stream wait for an event that the profile does not name."""
     return isinstance(item, EventCall) and not item.known
 
 

@@ -13,11 +13,11 @@ from tbsched.importers.reading.packed import pieces_of
 from tbsched.program.gpu_facts import MAX_SMS
 
 Line: TypeAlias = dict[str, Any]
-LARGEST = 2**63 - 1
+MAX_INTEGER = 2**63 - 1
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, object]]:
-    """Yields the lines with their numbers. The last one may be cut: it is left out then.
+    """Yields the number and content of each line; a last line that is cut is left out.
 
     Raises:
         FileNotFoundError: no such file.
@@ -33,7 +33,7 @@ def lines_of(path: Path) -> Iterator[tuple[int, object]]:
 
 
 def take_lines(path: Path, take: Callable[[object], None]) -> None:
-    """Gives the lines to a reader, one by one.
+    """Calls a function with each line of a capture.
 
     Raises:
         FileNotFoundError: no such file.
@@ -47,6 +47,7 @@ def take_lines(path: Path, take: Callable[[object], None]) -> None:
 
 
 def refused(path: Path, line_number: int, why: object) -> ValueError:
+    """Returns the error that names a file, a line and the reason."""
     return ValueError(f"{storage.shown(path)}: line {line_number}: {why}")
 
 
@@ -69,16 +70,17 @@ def times(line: Line) -> tuple[int, int]:
     value = line.get("at")
     if isinstance(value, list) and len(value) == 2:
         start, end = value
-        if type(start) is type(end) is int and -LARGEST <= start <= end <= LARGEST:
+        if type(start) is type(end) is int and -MAX_INTEGER <= start <= end <= MAX_INTEGER:
             return start, end
     raise ValueError(f"at: two times in ns are needed, the second not earlier, got {shown(value)}")
 
 
-def integer(line: Line, field: str, low: int = 0, high: int = LARGEST) -> int:
+def integer(line: Line, field: str, low: int = 0, high: int = MAX_INTEGER) -> int:
+    """Returns an integer of a line, checked to be in a range."""
     value = line.get(field)
     if type(value) is int and low <= value <= high:
         return value
-    to = "" if high == LARGEST else f" to {high}"
+    to = "" if high == MAX_INTEGER else f" to {high}"
     raise ValueError(f"{field}: a number from {low}{to} is needed, got {shown(value)}")
 
 
@@ -95,7 +97,10 @@ class Integers:
 
     def __call__(self, line: Line) -> tuple[int, ...]:
         values: tuple[Any, ...] = tuple(map(line.get, self.fields))
-        if _INTEGERS.issuperset(map(type, values)) and 0 <= min(values) <= max(values) <= LARGEST:
+        if (
+            _INTEGERS.issuperset(map(type, values))
+            and 0 <= min(values) <= max(values) <= MAX_INTEGER
+        ):
             return values
         return tuple(integer(line, field) for field in self.fields)
 
@@ -104,10 +109,12 @@ _INTEGERS = frozenset({int})
 
 
 def optional(line: Line, field: str, low: int = 0) -> int | None:
+    """Returns an integer of a line; None: the line does not have it."""
     return integer(line, field, low) if field in line else None
 
 
 def text(line: Line, field: str) -> str:
+    """Returns a text of a line, checked."""
     value = line.get(field)
     if isinstance(value, str):
         return value
@@ -115,6 +122,7 @@ def text(line: Line, field: str) -> str:
 
 
 def flag(line: Line, field: str) -> bool | None:
+    """Returns a bool of a line; None: the line does not have it."""
     value = line.get(field)
     if value is None or isinstance(value, bool):
         return value

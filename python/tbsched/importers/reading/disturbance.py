@@ -12,7 +12,7 @@ from tbsched.importers.reading.joined import Call
 
 
 def sentence_about(calls: Iterable[Call], spans: Iterable[tuple[int, int]]) -> str | None:
-    """Returns a sentence about the capture's time within launch calls; None if none is recorded.
+    """Returns a sentence about CUPTI's own time within launch calls; None: there is none.
 
     CUPTI records what takes long: its memory, its preparation of kernels, and its waits. The
     overhead of every single call is in no record, so the sum is a lower bound.
@@ -45,4 +45,5 @@ def sentence_about(calls: Iterable[Call], spans: Iterable[tuple[int, int]]) -> s
 
 
 def _us(ns: float) -> str:
+    """Returns ns as text in us."""
     return f"{ns / 1e3:,.1f} us"

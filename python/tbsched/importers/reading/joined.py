@@ -70,7 +70,7 @@ _Row: TypeAlias = tuple[int, type[Kernel] | type[Transfer], tuple[str, ...], tup
 
 @functools.lru_cache(maxsize=4096)
 def what_calls(name: str) -> str | None:
-    """Returns the kind of a CUDA function; None: it neither makes work nor waits."""
+    """Returns the kind of a CUDA function, such as ``work``; None: no work and no wait."""
     bare = function_name(name)
     if bare.startswith(_GRAPHS):
         return "graph"
@@ -132,12 +132,9 @@ class Joined:
             self.calls[correlation] = Call(what_of_call, thread_index, call_ns, return_ns, row)
 
     def add_work(
-        self,
-        correlation: int,
-        kind: type[Kernel] | type[Transfer],
-        names: tuple[str, ...],
+        self, correlation: int, kind: type[Kernel] | type[Transfer], names: tuple[str, ...],
         values: tuple[Any, ...],
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Adds work that ran, as the fields of its record."""
         if kind is Kernel:
             self._kernels_of[values[names.index("device")]] += 1
@@ -149,41 +146,42 @@ class Joined:
                 store.clear()
 
     def add_wait(self, correlation: int, waited: Waited, gpu: int | None) -> None:
-        """What a call waits for, and of which GPU that is; None: the file does not say it."""
+        """Notes what a call waits for, and of which GPU that is; None: unknown."""
         if not self.is_too_long:
             self.waited[correlation] = waited
             self._add_gpu(correlation, gpu)
 
     def add_recorded(self, correlation: int, event: int, stream: int, gpu: int | None) -> None:
-        """The event and the stream of a call that records, and the GPU, as of ``add_wait``."""
+        """Notes event, stream and GPU of a call that records a CUDA event; None: GPU unknown."""
         if not self.is_too_long:
             self.recorded[correlation] = event, stream
             self._add_gpu(correlation, gpu)
 
     def add_node(self, executable: int | None, node: int | None) -> None:
-        """A node of an executable graph that ran, selected or not; None: of no graph, unknown."""
+        """Notes that a node of an executable graph ran, selected or not; None: no graph."""
         if executable is not None and node is not None and node >> 32 == executable:
             self._ran.setdefault(executable, set()).add(node)
 
     def expect_nodes(self, executables: Collection[int], nodes: Iterable[int]) -> None:
-        """Graphs that were launched, and all nodes of these and other graphs."""
+        """Notes which graphs were launched, and all nodes of these and other graphs."""
         counts = Counter(node >> 32 for node in nodes)
         self._nodes.update(
             (executable, counts[executable]) for executable in executables if executable in counts
         )
 
     def _add_gpu(self, correlation: int, gpu: int | None) -> None:
+        """Notes the GPU of a call, if it is known."""
         if gpu is not None:
             self.gpus[correlation] = gpu
 
     @property
     def kernels(self) -> int:
-        """How many kernels ran, on all GPUs."""
+        """Number of kernels that ran, on all GPUs."""
         return self._kernels_of.total()
 
     @property
     def device(self) -> int | None:
-        """The GPU with the most kernels; None if there are none."""
+        """The GPU with the most kernels; None: no kernel ran."""
         return max(self._kernels_of, key=lambda device: self._kernels_of[device], default=None)
 
     @property
@@ -212,7 +210,7 @@ class Joined:
         return sentences
 
     def _nodes_without_records(self) -> int:
-        """Returns how many nodes never ran, as far as the file has records.
+        """Returns how many nodes of launched graphs have no record of a run.
 
         CUPTI numbers the nodes of a graph from its own number times 2^32. Where the file does not
         list them, those behind the last one that ran are not known.
@@ -265,7 +263,7 @@ class Joined:
         return self.activity.is_cut and bool((activity.work["call"] == UNKNOWN).any())
 
     def _add_gpus(self, of_work: Mapping[int, int]) -> None:
-        """Adds the GPUs of calls for which the file says none: those that their threads work for.
+        """Sets unknown GPUs of calls to those for which their threads launch work.
 
         Args:
             of_work: by the correlation of a call, the GPU of its work.
@@ -315,6 +313,7 @@ class Joined:
 
 
 def _times(call: Call) -> dict[str, Any]:
+    """Returns the fields of a record for its call's times and thread."""
     return {
         "thread": call.thread, "call_ns": call.call_ns, "return_ns": call.return_ns,
         "host_row": call.host_row,

@@ -45,9 +45,7 @@ def members(pieces: Iterator[bytes], lists: Collection[str]) -> Iterator[tuple[s
 
 def listed(pieces: Iterator[bytes]) -> Iterator[Any]:
     """Yields the items of the list, as :func:`members`; one that is not closed ends where it ends.
-
-    Chrome's format allows a list without its bracket, as a program that is killed leaves it.
-    """
+    Chrome's format allows a list without its bracket, as a program that is killed leaves it."""
     text = _Text(pieces)
     text.expect("[")
     while not text.at_end() and text.next() != "]":
@@ -68,11 +66,7 @@ class _Text:
         self._bytes = 0
 
     def next(self) -> str:
-        """Returns the next character that is not blank.
-
-        Raises:
-            ValueError: there is none.
-        """
+        """Returns the next character that is not blank. Raises ValueError: there is none."""
         while True:
             match = _BLANK.match(self._text, self._place)
             assert match is not None
@@ -91,7 +85,7 @@ class _Text:
         return False
 
     def expect(self, character: str) -> None:
-        """Goes over the next character, which must be this one."""
+        """Goes over the next character, which must be a given one."""
         next_character = self.next()
         if next_character != character:
             raise self._wrong(f"{character} is needed, got {next_character!r}")
@@ -110,7 +104,7 @@ class _Text:
         self.expect("]")
 
     def separate(self, end: str) -> None:
-        """Goes over a comma, which is needed before anything but the end."""
+        """Goes over the comma that is needed before any item but the end."""
         if self.next() != end:
             self.expect(",")
 
@@ -149,6 +143,7 @@ class _Text:
         return size > 0
 
     def _wrong(self, why: str) -> ValueError:
+        """Returns the error for text that is not JSON."""
         before = self._bytes - len(self._text) + self._place
         reason = " ".join(why.split())[:200]
         return ValueError(f"not whole JSON, near byte {max(before, 0)}: {reason}")

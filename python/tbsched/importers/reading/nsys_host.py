@@ -20,10 +20,7 @@ _NAMED = ("start", "end", "globalTid", "nameId")
 
 def add_host(tables: Tables, activity: ActivityBuilder) -> None:
     """Adds ranges of NVTX, calls of the system's libraries, and what CUDA and the profiler took.
-
-    Raises:
-        ValueError: a row that cannot be.
-    """
+    Raises ValueError: a row that cannot be."""
     for start, end, thread, text, name_id in tables.rows(
         RANGES, ("start", "end", "globalTid", "text", "textId")
     ):
@@ -39,4 +36,5 @@ def add_host(tables: Tables, activity: ActivityBuilder) -> None:
 
 
 def _times(start: object, end: object) -> tuple[int, int]:
+    """Returns start and end in ns, checked."""
     return time_of("start", start), time_of("end", end)

@@ -42,11 +42,7 @@ class Tables:
     """The tables of a database."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
-        """Looks at what is there.
-
-        Raises:
-            ValueError: nothing of Nsight Systems.
-        """
+        """Looks at what is there. Raises ValueError: nothing of Nsight Systems."""
         self._database = database
         # Views are no tables, as they can be anything.
         rows = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
@@ -110,11 +106,7 @@ class Tables:
 
 
 def time_of(name: str, value: object) -> int:
-    """Returns a time in ns; the clock may have begun later.
-
-    Raises:
-        ValueError: not one.
-    """
+    """Returns a time in ns; the clock may have begun later. Raises ValueError: not one."""
     if type(value) is int and -_FAR <= value <= _FAR:
         return value
     raise ValueError(f"{name}: nanoseconds are needed, got {shown(value)}")
@@ -133,11 +125,7 @@ def whole(name: str, value: object, max_value: int = _FAR) -> int:
 
 
 def maybe(name: str, value: object, max_value: int = _FAR) -> int | None:
-    """Returns a number from 0; None: the file does not say it.
-
-    Raises:
-        ValueError: not one.
-    """
+    """Returns a number from 0; None: the file does not say it. Raises ValueError: not one."""
     return None if value is None else whole(name, value, max_value)
 
 

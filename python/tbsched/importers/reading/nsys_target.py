@@ -63,10 +63,8 @@ class Gpus:
         self._contexts = {(process, context): device for process, context, device in contexts}
 
     def of_row(self, process: int | None, device: int | None, context: object) -> int | None:
-        """Returns the GPU of a row, by its device or else its context; None: nothing says it.
-
-        A process that sees one GPU uses no other.
-        """
+        """Returns the GPU of a row, by its device or else its context; None: nothing says it. A
+        process that sees one GPU uses no other."""
         if device is None:
             device = self._contexts.get((process, context))
         if device is None:
@@ -77,7 +75,7 @@ class Gpus:
         return None
 
     def numbered(self, process: int | None, device: int) -> int:
-        """A number that no other GPU has: CUDA's, if that is the same GPU in all processes."""
+        """Returns the number of a GPU: CUDA's own, if that is the same GPU in all processes."""
         gpu = self._ids.get((process, device)) if self._is_ambiguous else None
         return gpu if type(gpu) is int and 0 <= gpu < 2**31 else device
 
@@ -122,7 +120,7 @@ class Streams:
 
     @classmethod
     def of(cls, tables: Tables, process: int | None) -> Streams:
-        """Reads the streams of a process from the tables.
+        """Returns the streams of a process, from the tables of an export.
 
         Raises:
             ValueError: a number that cannot be.

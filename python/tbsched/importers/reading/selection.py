@@ -66,13 +66,13 @@ class Selection:
         return self.start is not None or self.end is not None
 
     def takes_time(self, start_ns: int, first_ns: int) -> bool:
-        """Returns whether work with this start is selected; ``first_ns`` is the start of all."""
+        """Returns whether work that starts at a time is selected, given the start of all work."""
         since = start_ns - first_ns
         after = self.start is None or since >= self.start * 1e9
         return after and (self.end is None or since < self.end * 1e9)
 
     def of_host(self, first_ns: int) -> tuple[Times, ...]:
-        """Returns the times of which what hosts did is needed, and then more where calls lack."""
+        """Returns the times in which host calls are needed: first few, then more if calls lack."""
         if not self.timed:
             return (ALWAYS,)
         until = ALWAYS.until_ns if self.end is None else first_ns + round(self.end * 1e9)
@@ -112,6 +112,7 @@ class Selection:
         ]
 
     def _takes_call(self, call: Called, first_ns: int, last_ns: int) -> bool:
+        """Returns whether a call is within the selected time and streams."""
         stream = getattr(call, "stream", None)
         is_of_others = self.streams is not None and stream not in (None, -1, *self.streams)
         return not is_of_others and (call.call_ns is None or first_ns <= call.call_ns <= last_ns)

@@ -9,8 +9,8 @@ Extent = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Blocks:
-    """Consecutive blocks that run: the first, the last, in order of their numbers, and the SM.
+class BlockRange:
+    """Consecutive blocks that run: the first, the last, how many, and their SM.
 
     ``sm`` is None if the debugger did not say it.
     """
@@ -22,8 +22,8 @@ class Blocks:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """Threads of a kernel that are at the same instruction.
+class PcThreads:
+    """Threads of a kernel that are at the same instruction (program counter).
 
     ``block`` and ``thread`` are one of them; ``line`` is of the source, if the kernel has lines.
     """
@@ -36,7 +36,7 @@ class Places:
 
 
 @dataclass(frozen=True, slots=True)
-class Resident:
+class ResidentKernel:
     """A kernel that has blocks on the GPU.
 
     Attributes:
@@ -47,7 +47,7 @@ class Resident:
         grid, block: dimensions.
         name: as the debugger prints it, without arguments.
         blocks: those that run.
-        places: where its threads are.
+        pc_threads: where its threads are.
     """
 
     number: int
@@ -57,31 +57,31 @@ class Resident:
     grid: Extent
     block: Extent
     name: str
-    blocks: tuple[Blocks, ...] = ()
-    places: tuple[Places, ...] = ()
+    blocks: tuple[BlockRange, ...] = ()
+    pc_threads: tuple[PcThreads, ...] = ()
 
     @property
     def size(self) -> int:
-        """How many blocks the grid has."""
+        """Number of blocks of the grid."""
         return math.prod(self.grid)
 
     @property
     def running(self) -> int:
-        """How many blocks run."""
-        return sum(each.count for each in self.blocks)
+        """Number of blocks that run."""
+        return sum(block.count for block in self.blocks)
 
     @property
     def started(self) -> int:
-        """How many blocks have started: blocks start in the order of their numbers."""
-        return max((self.linear(each.last) + 1 for each in self.blocks), default=0)
+        """Number of blocks that have started: blocks start in the order of their numbers."""
+        return max((self.linear(block.last) + 1 for block in self.blocks), default=0)
 
     @property
     def missing(self) -> int:
-        """How many blocks have not started."""
+        """Number of blocks that have not started."""
         return self.size - self.started
 
     def linear(self, index: Extent) -> int:
-        """Returns the number of a block, from 0."""
+        """Returns the number of a block, from 0, given its three indices."""
         x, y, z = index
         return x + self.grid[0] * (y + self.grid[1] * z)
 
@@ -113,14 +113,14 @@ class HostThread:
     """A thread of the host.
 
     Attributes:
-        system: the number that the operating system gives it.
+        system_thread: the number that the operating system gives it.
         name: of the thread.
         functions: those with names that it is in, the innermost first.
         is_in_driver: whether no function outside the driver is known: it is in a call of CUDA.
         host_function: the host function that this thread of the driver runs; empty: none.
     """
 
-    system: int
+    system_thread: int
     name: str
     functions: tuple[str, ...]
     is_in_driver: bool = False
@@ -128,7 +128,7 @@ class HostThread:
 
     @property
     def cuda_call(self) -> str | None:
-        """Returns the function of the driver that it is in, without its version; None: in none."""
+        """The driver's function that it is in, such as ``cuMemFree_v2``; None: in none."""
         for function in self.functions:
             if function.startswith("cu") and not function.startswith("cuda"):
                 return function
@@ -145,8 +145,8 @@ class Gpu:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What a debugger saw.
+class Snapshot:
+    """What a debugger saw at one time.
 
     Attributes:
         source: what it looked at, in words.
@@ -160,7 +160,7 @@ class Look:
 
     source: str
     gpus: tuple[Gpu, ...]
-    kernels: tuple[Resident, ...]
+    kernels: tuple[ResidentKernel, ...]
     samples: tuple[Sample, ...] = ()
     threads: tuple[HostThread, ...] = ()
     seconds: float = 0.0
