@@ -46,9 +46,7 @@ class Calls(NamedTuple):
 
 def concatenated(programs: Iterable[tuple[Sequence, Calls]]) -> Calls:
     """Returns the calls of one sequence that holds all events of the programs, one after the other.
-
-    The programs have no host thread in common. All have times, or all have the same interval.
-    """
+    The programs have no host thread in common. All have times, or all have the same interval."""
     issue_ns: list[int] = []
     called_ns: list[int] = []
     interval_ns, all_timed, any_called = 0, True, False
@@ -121,6 +119,7 @@ class CallLengths:
         return 0
 
     def _transfer_ns(self, is_long: bool) -> int:
+        """Returns the duration of a transfer's call: that of a launch call or of a copy call."""
         return self._spec.launch_call_ns if is_long else self._spec.copy_call_ns
 
     def _first_uses(self, kind: str, stream: object, host: int) -> int:
@@ -140,10 +139,8 @@ class CallLengths:
 
 
 def waits_for_gpu(event: Event) -> bool:
-    """Returns whether a call blocks until work has ended.
-
-    A copy blocks if it says so, or if its bytes go to pageable memory.
-    """
+    """Returns whether a call blocks until work has ended. A copy blocks if it says so, or if its
+    bytes go to pageable memory."""
     if isinstance(event, Copy):
         return event.blocking or (event.kind == "d2h" and not event.pinned)
     return isinstance(event, Synchronize) or (
@@ -157,11 +154,8 @@ def calls_of(
     issue_times: Iterable[float] | None,
     host: float | Iterable[float] | None,
 ) -> Calls:
-    """Returns when the calls of a sequence are made.
-
-    Raises:
-        TypeError, ValueError: for a held sequence, of the wrong number, or more than one of them.
-    """
+    """Returns when the calls of a sequence are made. Raises TypeError or ValueError: for a held
+    sequence, of the wrong number, or more than one of them."""
     given = {"launch_interval": launch_interval or None, "issue_times": issue_times, "host": host}
     names = [name for name, value in given.items() if value is not None]
     if len(names) > 1:
@@ -176,7 +170,7 @@ def calls_of(
 
 
 def _gaps(seq: Sequence, host: float | Iterable[float]) -> list[int]:
-    """Returns the ns before each event's call that ``host=`` asks for."""
+    """Returns the ns before each event's call, from the argument ``host``."""
     if isinstance(host, int | float):
         gaps = [seconds("predict", "host", host)] * len(seq)
     else:
@@ -212,7 +206,7 @@ def _ascend(hosts: list[int], times: list[float]) -> bool:
     of_host: dict[int, list[float]] = {}
     for host, time in zip(hosts, times, strict=True):
         of_host.setdefault(host, []).append(time)
-    return all(a <= b for own in of_host.values() for a, b in itertools.pairwise(own))
+    return all(a <= b for times_ in of_host.values() for a, b in itertools.pairwise(times_))
 
 
 def host_of(event: Event) -> int:

@@ -61,11 +61,8 @@ def _info(spec: DeviceSpec, policy: str, core_model: _core.Model) -> DeviceInfo:
 
 
 def policy_of(spec: DeviceSpec, policy: object) -> str:
-    """Returns the name of the policy that is asked for; None stands for the device's own.
-
-    Raises:
-        TypeError: neither None nor a name.
-    """
+    """Returns the name of the policy that is asked for; None stands for the device's own. Raises
+    TypeError: neither None nor a name."""
     if policy is None:
         return spec.policy
     if not isinstance(policy, str):
@@ -74,11 +71,8 @@ def policy_of(spec: DeviceSpec, policy: object) -> str:
 
 
 def known_state(spec: DeviceSpec, policy: str | Choices, state: InitialState) -> _core.InitialState:
-    """Returns the core's value of a latent state.
-
-    Raises:
-        TypeError, ValueError: not a state, or not one that the device has with this policy.
-    """
+    """Returns the core's value of a latent state. Raises TypeError or ValueError: not a state, or
+    not one that the device has with this policy."""
     if not isinstance(state, InitialState):
         raise TypeError(f"initial_state: an InitialState is needed, got {shown(state)}")
     _, _, states = prepared(spec, policy)

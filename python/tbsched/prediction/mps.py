@@ -37,7 +37,7 @@ def run_as_one(
     threads: dict[tuple[int, int], int] = {}
 
     def renamed(event: Event, process: int) -> Event:
-        """Returns the event with streams, CUDA events and a host of no other process."""
+        """Returns an event with streams, CUDA events and a host that no other process has."""
         changed: dict[str, Any] = {}
         if isinstance(event, Launch) and event.first_use and event.name is not None:
             changed["name"] = f"{event.name} of process {process}"  # each process loads its kernels
@@ -97,6 +97,7 @@ def _part(trace: Trace, program: Sequence, first: int) -> Trace:
 
 
 def _with_process_smids(trace: Trace, spec: DeviceSpec, gpc_of: dict[int, int]) -> Trace:
+    """Returns a trace with the SMIDs that its process reads, from the GPC of each TPC."""
     rows = trace.timeline
     starts = np.unique(rows[["start_ns", "launch"]])
     ends = np.sort(rows["end_ns"])

@@ -30,13 +30,9 @@ class OrdersOfEvents:
     """
 
     def __init__(
-        self,
-        seq: Sequence,
-        device: str | os.PathLike[str] | DeviceSpec,
-        policy: str | None,
-        launch_interval: float = 0.0,
-        host: Iterable[float] | None = None,
-    ) -> None:
+        self, seq: Sequence, device: str | os.PathLike[str] | DeviceSpec, policy: str | None,
+        launch_interval: float = 0.0, host: Iterable[float] | None = None,
+    ) -> None:  # fmt: skip
         self._run = Run(device, policy, None, launch_interval, False)
         self._events = self._run.events(seq)
         self._gap_ns = self._run.calls(seq, None, host).gap_ns
@@ -44,10 +40,8 @@ class OrdersOfEvents:
     def shortest(
         self, orders: Iterable[tuple[int, ...]], limit_ns: int = FOREVER_NS
     ) -> tuple[tuple[int, ...], int] | None:
-        """Returns the first order with the shortest makespan, and that makespan in ns.
-
-        An order is a permutation of the events' numbers. None: no makespan is below ``limit_ns``.
-        """
+        """Returns the first order with the shortest makespan, and that makespan in ns. An order is
+        a permutation of the events' numbers. None: no makespan is below ``limit_ns``."""
         best = None
         untried = iter(orders)
         batch_size = 16
@@ -66,14 +60,9 @@ class OrdersOfEvents:
 
 
 def makespan_ns(
-    seq: Sequence,
-    device: str | os.PathLike[str] | DeviceSpec,
-    policy: str | None = None,
-    *,
-    launch_interval: float = 0.0,
-    host: Iterable[float] | None = None,
-    limit_ns: int = FOREVER_NS,
-) -> int | None:
+    seq: Sequence, device: str | os.PathLike[str] | DeviceSpec, policy: str | None = None, *,
+    launch_interval: float = 0.0, host: Iterable[float] | None = None, limit_ns: int = FOREVER_NS,
+) -> int | None:  # fmt: skip
     """Returns the nanoseconds from the start of the first block to the end of the last.
 
     It keeps nothing of single blocks, and lets other Python threads run. None: the makespan is at

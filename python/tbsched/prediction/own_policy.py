@@ -32,6 +32,7 @@ class Choices:
         """Returns a policy that chooses as ``choose`` does and appends each choice to ``sms``."""
 
         def choose_and_record(room: Int32Array) -> int:
+            """Returns the SMID that the policy chooses, -1: none, and records it."""
             chosen = choose(room)
             self.sms.append(chosen)
             return chosen

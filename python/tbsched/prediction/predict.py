@@ -211,12 +211,9 @@ def is_predictable(seq: Sequence, device: DeviceSpec) -> bool:
 
 
 def predict_launches(
-    seq: Sequence,
-    device: DeviceSpec,
-    *,
-    issue_times: Iterable[float] | None = None,
+    seq: Sequence, device: DeviceSpec, *, issue_times: Iterable[float] | None = None,
     host: float | Iterable[float] | None = None,
-) -> Trace:
+) -> Trace:  # fmt: skip
     """Predicts a timed sequence without its single blocks, in a fraction of the time and memory.
 
     Each placement has one row: an SM, the first start and the last end of the launch's blocks.
@@ -388,8 +385,7 @@ def predict_as_recorded(
         sequence = with_own_transfer_times(sequence)
     launches = sequence.launches
     timed = with_durations(
-        sequence,
-        [replace(launch, duration=own) for launch, own in zip(launches, ran, strict=True)],
+        sequence, [replace(launch, duration=own) for launch, own in zip(launches, ran, strict=True)]
     )
     if observation.issue_times is not None and initial_state is None:
         states = list(spec.initial_states(policy))
@@ -411,7 +407,7 @@ def _predict_called(
     issue_times: Iterable[float],
     predictor: tuple[DeviceSpec, str | None, InitialState | None],
 ) -> Trace:
-    """Predicts a sequence whose launches are issued at these seconds, other calls as recorded."""
+    """Returns the prediction of a sequence with given issue times, and calls as recorded."""
     run = Run(*predictor, 0.0, False)
     return run.predicted(seq, run.events(seq), recorded_calls(observation, list(issue_times)))
 
@@ -427,11 +423,8 @@ def _observed_sms(observation: Trace) -> list[tuple[Int32Array, Int32Array]]:
 
 
 def check_blocks(seq: Sequence) -> None:
-    """Refuses more blocks than a prediction takes.
-
-    Raises:
-        ValueError: names the number and the limit.
-    """
+    """Refuses more blocks than a prediction takes. Raises ValueError: names the number and the
+    limit."""
     blocks = sum([launch.blocks for launch in seq.launches])
     limit = _core.MAX_TIMED_BLOCKS if seq.timed else MAX_PREDICTED_BLOCKS
     if blocks > limit:
@@ -500,6 +493,7 @@ class Run:
         return calls_of(seq, self._interval, issue_times, host)
 
     def _check_slots(self, seq: Sequence) -> None:
+        """Checks that warp slots can be predicted: a held sequence, and not too many warps."""
         warps = sum(launch.blocks * -(-launch.threads // 32) for launch in seq.launches)
         if warps > MAX_PREDICTED_BLOCKS:
             raise ValueError(
@@ -509,13 +503,10 @@ class Run:
             raise ValueError("warp_slots: True needs launches that are held until released")
 
     def predicted(
-        self,
-        seq: Sequence,
-        events: _core.Sequence,
-        calls: Calls,
+        self, seq: Sequence, events: _core.Sequence, calls: Calls,
         neighbours: Neighbours | None = None,
-    ) -> Trace:
-        """Predicts one sequence, which :meth:`events` has checked."""
+    ) -> Trace:  # fmt: skip
+        """Returns the prediction of one sequence that :meth:`events` has checked."""
         rows: Any
         if seq.timed:
             rows = _core.predict_timeline(self.model, events, self.state, *calls, [], neighbours)
@@ -558,10 +549,8 @@ def _placements(rows: Any) -> tuple[Placement, ...]:
 def _capacities(
     spec: DeviceSpec, policy: str | Choices, state: InitialState, seq: Sequence
 ) -> tuple[Room, ...]:
-    """Returns, per launch, for how many of its blocks each SM had room when it was scheduled.
-
-    It predicts the sequence again, so that a trace from another process can ask, too.
-    """
+    """Returns for each launch how many of its blocks each SM had room for when it was scheduled. It
+    predicts the sequence again, so that a trace from another process can ask, too."""
     model, _, core_states = prepared(spec, policy)
     core_rows = _core.capacities(model, _core.Sequence(seq.events), core_states[state])
     rooms = []
@@ -625,12 +614,9 @@ def _timed_trace(
 
 
 def _wait_rows(
-    launch: Int32Array,
-    behind: Int32Array,
-    begin_ns: Int64Array,
-    end_ns: Int64Array,
+    launch: Int32Array, behind: Int32Array, begin_ns: Int64Array, end_ns: Int64Array,
     cause: Int32Array,
-) -> StructuredArray:
+) -> StructuredArray:  # fmt: skip
     """Returns the core's columns of waits as rows, with causes as words."""
     rows = np.empty(len(launch), _WAIT)
     rows["launch"], rows["behind"] = launch, behind

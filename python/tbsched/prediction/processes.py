@@ -261,7 +261,7 @@ def _rows(name: str, given: Any, processes: int) -> list[Any]:
 
 
 def _check_under_mps(number: int, program: Sequence, host: object) -> None:
-    """Refuses events of process ``number`` whose effect under MPS is not measured."""
+    """Checks that process ``number`` has no event whose effect under MPS is not measured."""
     waits = any(isinstance(event, Synchronize | HostCall) for event in program)
     if program.transfers or waits or host is not None:
         raise ValueError(

@@ -34,7 +34,7 @@ def with_connections(owner: str, spec: DeviceSpec, connections: int | None) -> D
 
 
 def own_device(program: Program) -> DeviceSpec | None:
-    """What a program ran on, by its profile; None: that says too little."""
+    """Returns the device that a program ran on, by its profile; None: that says too little."""
     if program.gpu is not None:
         return device_of_facts(program.gpu)
     return known_device(program.device, program.sms)
@@ -43,7 +43,7 @@ def own_device(program: Program) -> DeviceSpec | None:
 def device_of(
     program: Program, device: str | os.PathLike[str] | DeviceSpec | None = None
 ) -> DeviceSpec:
-    """Returns the device, with as many hardware queues as the profile says that the process had.
+    """Returns a program's device, with the hardware queues that the profile says the process had.
 
     Kernels of a program write to the memory of the GPU, and not to the host's, as those of
     ``tb.observe`` do.
@@ -55,28 +55,24 @@ def device_of(
     Raises:
         ValueError: no device, and the profile says too little of its own.
     """
-    own = own_device(program)
+    recorded = own_device(program)
     if device is None:
-        if own is None:
+        if recorded is None:
             name = on_one_line(program.device or "")
             gpu = "no GPU" if program.device is None else f"{name}, of which it says little"
             raise ValueError(
                 f"device: the profile names {gpu}; name a device, or describe one with `tbsched "
                 "describe`"
             )
-        found = own
+        chosen = recorded
     else:
-        found = find_device(device)
-    spec = replace(found, host_watch_ns=0)
+        chosen = find_device(device)
+    spec = replace(chosen, host_watch_ns=0)
     return with_connections("program", spec, program.connections)
 
 
 def check_ran_on(program: Program, device: object) -> None:
-    """Refuses a shipped device that the profile contradicts.
-
-    Raises:
-        ValueError: it does.
-    """
+    """Checks that the profile does not contradict a shipped device. Raises ValueError: it does."""
     own = own_device(program)
     name = device.name if isinstance(device, DeviceSpec) else device
     if own is None or not isinstance(name, str) or name not in devices() or name == own.name:

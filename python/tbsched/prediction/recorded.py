@@ -21,14 +21,14 @@ AnyEvent = TypeVar("AnyEvent", bound=Event)
 
 # Blocks that a GPU places at once start within two ticks of its clock, each of 32 ns, one after the
 # other (H200, traces h200-timed/programs).
-_AT_ONCE_NS = 64
+_SAME_TIME_NS = 64
 # One in a hundred of 5,898 calls took more than this, and no root of 750 came later than so long
 # after the one before it (H200).
-_LONGEST_CALL_NS, _LONGEST_ROOT_NS = 32_000, 6_000
+_MAX_CALL_NS, _MAX_ROOT_NS = 32_000, 6_000
 
 
 def ran_ns(observation: Trace, spec: DeviceSpec) -> Iterator[Int64Array]:
-    """Yields how long the blocks of each launch ran, without waits for memory.
+    """Yields how long each block of each launch ran, int64 ns (blocks,), without waits for memory.
 
     Blocks of a recording run from when they were placed. Some make their first step 0.1 us later.
     Those of a prediction make it at once.
@@ -40,25 +40,25 @@ def ran_ns(observation: Trace, spec: DeviceSpec) -> Iterator[Int64Array]:
             raise ValueError("predict_as_recorded: nobody recorded when the blocks ran")
         ran = placement.end_ns - placement.start_ns
         if launch.programmatic and launch.memory_wait is not None and launch.stream in left_ns:
-            asked = round(launch.memory_wait * 1e9)
-            waited = np.maximum(left_ns[launch.stream] - placement.start_ns - asked, 0)
-            ran = np.where(ran < asked, ran, np.maximum(ran - waited, asked))
+            until_wait_ns = round(launch.memory_wait * 1e9)
+            waited = np.maximum(left_ns[launch.stream] - placement.start_ns - until_wait_ns, 0)
+            ran = np.where(ran < until_wait_ns, ran, np.maximum(ran - waited, until_wait_ns))
         if launch.stream is not None:
             left = int(placement.end_ns.max()) + spec.exit_latency_ns
             left_ns[launch.stream] = max(left, left_ns.get(launch.stream, left))
-        yield ran + _late_ns(placement.start_ns) if is_recorded else ran
+        yield ran + _start_delays_ns(placement.start_ns) if is_recorded else ran
 
 
 def is_predicted(trace: Trace) -> bool:
-    """Returns whether a model made the trace, also if it is read from a file."""
+    """Returns whether a trace was predicted, and not recorded, also if it comes from a file."""
     return "model" in trace.device.details
 
 
-def _late_ns(start_ns: Int64Array) -> Int64Array:
-    """Returns how much later each block started than the first one placed at the same time."""
+def _start_delays_ns(start_ns: Int64Array) -> Int64Array:
+    """Returns by how many ns each block started after the first one placed at the same time."""
     order = np.argsort(start_ns, kind="stable")
     sorted_ns = start_ns[order]
-    is_first = np.diff(sorted_ns, prepend=sorted_ns[0] - _AT_ONCE_NS - 1) > _AT_ONCE_NS
+    is_first = np.diff(sorted_ns, prepend=sorted_ns[0] - _SAME_TIME_NS - 1) > _SAME_TIME_NS
     first_ns = sorted_ns[is_first][np.cumsum(is_first) - 1]
     late = np.empty_like(start_ns)
     late[order] = sorted_ns - first_ns
@@ -67,12 +67,11 @@ def _late_ns(start_ns: Int64Array) -> Int64Array:
 
 def with_own_transfer_times(sequence: Sequence) -> Sequence:
     """Returns the sequence with copies and memsets that take the device's time for their bytes.
-
-    Whatever duration a program gives, a GPU does not know it.
-    """
+    Whatever duration a program gives, a GPU does not know it."""
     changed: dict[Graph, Graph] = {}
 
     def own(event: AnyEvent) -> AnyEvent:
+        """Returns an event without the durations of its copies and memsets."""
         if isinstance(event, Copy | Memset):
             return replace(event, duration=None)
         if not isinstance(event, GraphLaunch) or not event.graph.transfers:
@@ -86,7 +85,7 @@ def with_own_transfer_times(sequence: Sequence) -> Sequence:
 
 
 def until_first_end(observation: Trace) -> Trace:
-    """Returns the launches that were placed before any block ended, as a held sequence."""
+    """Returns the launches placed before any block ended, as a trace of a held sequence."""
     end = min([int(p.end_ns.min()) for p in observation if p.end_ns is not None], default=0)
     begins = _first_starts(observation)
     launches, placements = [], []
@@ -104,7 +103,7 @@ def until_first_end(observation: Trace) -> Trace:
 
 
 def held(launch: Launch) -> Launch:
-    """Returns the launch on a GPU alone, with blocks that stay until they are released."""
+    """Returns the launch as it is alone on a GPU, with blocks that stay until they are released."""
     return replace(
         launch, duration=None, stream=None, non_blocking=False, programmatic=False, trigger=None,
         memory_wait=None, completion_event=None, first_use=False, delay=None, host=0,
@@ -113,7 +112,7 @@ def held(launch: Launch) -> Launch:
 
 
 def issue_times(observation: Trace, predicted: Trace, spec: DeviceSpec) -> list[float] | None:
-    """Returns when the driver handed each launch on, in seconds: within its call or soon after.
+    """Returns when the driver handed on each launch, in seconds; None: no times were recorded.
 
     The host notes when it makes a call. The driver hands the launch on some microseconds later, and
     the roots of a graph one after the other. When it did so shows in the time at which a launch
@@ -124,7 +123,7 @@ def issue_times(observation: Trace, predicted: Trace, spec: DeviceSpec) -> list[
         return None
     issued = np.array([round(time * 1e9) for time in observation.issue_times])
     if observation.call_times is not None:
-        issued = _before_returns(observation, issued, spec)
+        issued = _issued_before_returns(observation, issued, spec)
     starts = _first_starts(observation)
     calls = list(_calls(observation.sequence, spec))
     waited = set()
@@ -146,17 +145,15 @@ def issue_times(observation: Trace, predicted: Trace, spec: DeviceSpec) -> list[
         return [time / 1e9 for time in issued.tolist()]
     # No launch is handed on before its call. Graphs alone may all be handed on long after it.
     clock = min(time - issued[launch] for launch, time, _ in at_once)
-    found = issued.copy()
+    issued_ns = issued.copy()
     for host in {call.host for call in calls}:
-        _hand_on([call for call in calls if call.host == host], handed_on, clock, found)
-    return [time / 1e9 for time in found.tolist()]
+        _move_to_hand_on([call for call in calls if call.host == host], handed_on, clock, issued_ns)
+    return [time / 1e9 for time in issued_ns.tolist()]
 
 
 def recorded_calls(observation: Trace, issue_times: list[float]) -> Calls:
-    """Returns the calls of a recording, of which launches are issued at these seconds.
-
-    Of the other events it takes the times of their calls, if the recording has them.
-    """
+    """Returns the calls of a recording, with launches issued at the given seconds. Of the other
+    events it takes the times of their calls, if the recording has them."""
     issue_ns = [round(time * 1e9) for time in issue_times]
     called_ns = calls_as_issued(observation)
     if called_ns is None:
@@ -167,10 +164,8 @@ def recorded_calls(observation: Trace, issue_times: list[float]) -> Calls:
 
 
 def calls_as_issued(observation: Trace) -> Int64Array | None:
-    """Returns when each call began and returned, in ns on the clock of the times of issue.
-
-    None: nobody recorded it. Else int64 (events, 2).
-    """
+    """Returns when calls began and returned, int64 ns (events, 2), by the clock of issue; or None.
+    None: nobody recorded it. Else int64 (events, 2)."""
     if observation.call_times is None or observation.issue_times is None:
         return None
     called_ns = np.rint(np.array(observation.call_times) * 1e9).astype(np.int64)
@@ -184,7 +179,8 @@ def calls_as_issued(observation: Trace) -> Int64Array | None:
 
 
 def host_write_ns(observation: Trace, predicted: Trace, spec: DeviceSpec) -> int:
-    """Returns the median delay, beyond the device's latencies, of launches behind another one.
+    """Returns the median delay of launches behind another one, in ns, beyond the device's
+    latencies.
 
     The GPU waits until the blocks of a recording have written to the memory of the host. That time
     depends on the host: for one kind of GPU it was 0.3 us in one machine, and 1.0 us in another.
@@ -196,26 +192,25 @@ def host_write_ns(observation: Trace, predicted: Trace, spec: DeviceSpec) -> int
     behind = behind[behind["behind"] >= 0]
 
     def after(trace: Trace) -> Int64Array:
+        """Returns by how many ns the launches started after the end of the one before."""
         ends = np.array([p.end_ns.max() for p in trace if p.end_ns is not None])
-        found: Int64Array = _first_starts(trace)[behind["launch"]] - ends[behind["behind"]]
-        return found
+        after_ns: Int64Array = _first_starts(trace)[behind["launch"]] - ends[behind["behind"]]
+        return after_ns
 
     late = after(observation)[after(predicted) == soonest] - soonest
     return max(0, round(float(np.median(late)))) if len(late) else 0
 
 
-def _before_returns(observation: Trace, issued: Int64Array, spec: DeviceSpec) -> Int64Array:
-    """Returns when launches were issued, by when their calls returned, and not after they started.
-
-    Where kernels are loaded, no launch may have started soon enough to tell the clocks apart.
-    """
-    found = issued.copy()
+def _issued_before_returns(observation: Trace, issued: Int64Array, spec: DeviceSpec) -> Int64Array:
+    """Returns when launches were issued, in ns, by when their calls returned and they started.
+    Where kernels are loaded, no launch may have started soon enough to tell the clocks apart."""
+    issued_ns = issued.copy()
     latest = np.full(len(issued), 2**62)
     if len(issued) and not any(launch.first_use for launch in observation.sequence.launches):
         latest = _first_starts(observation) - spec.launch_latency_ns
         latest -= (latest - issued).min()
     returns: list[tuple[int, int]] = []
-    of_host: dict[int, list[int]] = {}
+    by_host: dict[int, list[int]] = {}
     assert observation.call_times is not None
     first = 0
     for event, (began, returned) in zip(observation.sequence, observation.call_times, strict=True):
@@ -223,26 +218,28 @@ def _before_returns(observation: Trace, issued: Int64Array, spec: DeviceSpec) ->
             # Times of issue count from another call, if the first one makes no launch.
             returns.append((int(issued[first]) + round((returned - began) * 1e9), first))
         if isinstance(event, Launch | GraphLaunch):
-            of_host.setdefault(event.host, []).extend(range(first, first + len(event.launches)))
+            by_host.setdefault(event.host, []).extend(range(first, first + len(event.launches)))
         first += len(event.launches)
     loaded: set[str] = set()
     for returned_ns, number in sorted(returns):
         launch = observation.sequence.launches[number]
         loads = launch.first_use and launch.name not in loaded
         took = spec.launch_call_ns + loads * (spec.launch_call_ns + spec.first_use_ns)
-        found[number] = max(found[number], min(returned_ns - took, latest[number]))
+        issued_ns[number] = max(issued_ns[number], min(returned_ns - took, latest[number]))
         if launch.first_use and launch.name is not None:
             loaded.add(launch.name)
-    for launches in of_host.values():
-        found[launches] = np.maximum.accumulate(found[launches])
-    return found
+    for launches in by_host.values():
+        issued_ns[launches] = np.maximum.accumulate(issued_ns[launches])
+    return issued_ns
 
 
-def _hand_on(calls: list[_Call], handed_on: dict[int, int], clock: int, issued: Int64Array) -> None:
-    """Moves the launches of the calls of a host thread to when they were handed on."""
+def _move_to_hand_on(
+    calls: list[_Call], handed_on: dict[int, int], clock: int, issued: Int64Array
+) -> None:
+    """Moves the issue times of a host's launches, in ns, to when they were handed on."""
     lasts = calls[-1].launches[-1]
     nexts = [int(issued[call.launches[0]]) for call in calls[1:]]
-    nexts.append(int(issued[lasts]) + _LONGEST_CALL_NS + len(calls[-1].roots) * _LONGEST_ROOT_NS)
+    nexts.append(int(issued[lasts]) + _MAX_CALL_NS + len(calls[-1].roots) * _MAX_ROOT_NS)
     latest_before = 0
     for call, following in zip(calls, nexts, strict=True):
         latest = following
@@ -256,6 +253,7 @@ def _hand_on(calls: list[_Call], handed_on: dict[int, int], clock: int, issued: 
 
 
 def _first_starts(trace: Trace) -> Int64Array:
+    """Returns the start of the first block of each launch, int64 ns (launches,)."""
     return np.array([p.start_ns.min() for p in trace if p.start_ns is not None])
 
 
@@ -279,7 +277,7 @@ class _Call:
 
 
 def _calls(sequence: Sequence, spec: DeviceSpec) -> Iterator[_Call]:
-    """Yields the calls that launch, with the launches of each that wait for no other."""
+    """Yields the calls that launch, each with those of its launches that wait for no other."""
     first = 0
     for event in sequence:
         launches = range(first, first + len(event.launches))

@@ -20,35 +20,26 @@ from tbsched.traces.residents import PIECE, Residents, SmLimits, resident_type
 
 
 def residents_at(
-    spec: DeviceSpec,
-    policy: str | Choices,
-    state: InitialState,
-    seq: Sequence,
-    calls: Calls | None,
-    at: int,
-    neighbours: Neighbours | None = None,
-) -> Residents:
-    """What every SM holds after so many events, or at so many nanoseconds."""
+    spec: DeviceSpec, policy: str | Choices, state: InitialState, seq: Sequence,
+    calls: Calls | None, at: int, neighbours: Neighbours | None = None,
+) -> Residents:  # fmt: skip
+    """Returns what every SM holds after ``at`` events, or, given calls, at ``at`` nanoseconds."""
     model, info, core_states = prepared(spec, policy)
     events, first = _core.Sequence(seq.events), core_states[state]
-    found = (
+    snapshot = (
         _core.snapshot_after(model, events, first, at)
         if calls is None
         else _core.snapshot_at(model, events, first, *calls, at, neighbours)
     )
-    return residents_of(spec, model, info, seq, found, at if calls is None else at / 1e9)
+    return residents_of(spec, model, info, seq, snapshot, at if calls is None else at / 1e9)
 
 
 def residents_of(
-    spec: DeviceSpec,
-    model: _core.Model,
-    info: DeviceInfo,
-    seq: Sequence,
-    found: Any,
+    spec: DeviceSpec, model: _core.Model, info: DeviceInfo, seq: Sequence, snapshot: Any,
     when: float,
-) -> Residents:
-    """Returns what the core found on the SMs of a GPU."""
-    blocks, pieces, *per_sm_and_launch = found
+) -> Residents:  # fmt: skip
+    """Returns the core's snapshot of all SMs as residents."""
+    blocks, pieces, *per_sm_and_launch = snapshot
     count = model.processing_blocks()
     limits = SmLimits(
         spec.blocks_per_sm, spec.warps_per_sm // count, count, spec.registers_per_sm // count,
@@ -63,5 +54,6 @@ def residents_of(
 def _sorted_rows(
     kind: np.dtype[np.void], columns: tuple[Any, ...], by: tuple[str, str]
 ) -> StructuredArray:
+    """Returns columns as a structured array, sorted by two of its fields."""
     rows = structured(columns, kind)
     return rows[np.lexsort([rows[name] for name in reversed(by)])]

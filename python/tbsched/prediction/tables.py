@@ -18,7 +18,7 @@ from tbsched.program.events.launch import Launch
 def predict_until_refused(
     table: EventTable, spec: DeviceSpec, policy: str, state: InitialState, threads: int
 ) -> tuple[EventTable, list[Int32Array], list[str | None]]:
-    """Each sequence up to and with the first launch that is not placed whole.
+    """Returns predictions of sequences up to and with the first launch that is not placed whole.
 
     Args:
         table: what :func:`tbsched.predict` takes.
@@ -42,21 +42,15 @@ def predict_until_refused(
 
 
 def allowed_at_once(table: EventTable, spec: DeviceSpec) -> list[int]:
-    """Returns how many blocks each launch, one per sequence, could have as a cooperative launch.
-
-    Raises:
-        ValueError: the device refuses a launch.
-    """
+    """Returns, for each launch, how many of its blocks a cooperative launch could have. Raises
+    ValueError: the device refuses a launch."""
     model = prepared(spec, spec.policy)[0]
     return _core.allowed_at_once(model, table.cells, table.bounds, table.partitions)
 
 
 def cooperative_limit(launch: Launch, spec: DeviceSpec) -> int:
-    """Returns how many blocks a cooperative launch of this kind may have.
-
-    Raises:
-        ValueError: the device refuses the launch.
-    """
+    """Returns the most blocks that a cooperative launch of this kind may have. Raises ValueError:
+    the device refuses the launch."""
     numbers = {
         **{field: int(getattr(launch, field)) for field in FIELDS if field not in _CODED},
         "carveout": -1 if launch.carveout is None else launch.carveout,
@@ -71,17 +65,13 @@ _CODED = ("carveout", "partition")
 
 
 def matching_states(
-    table: EventTable,
-    smids: SequenceOf[Int32Array],
-    spec: DeviceSpec,
-    policy: str,
-    states: SequenceOf[InitialState],
-    threads: int,
-) -> list[InitialState | None]:
-    """Returns, per sequence, the first of ``states`` that puts every block where it was seen."""
+    table: EventTable, smids: SequenceOf[Int32Array], spec: DeviceSpec, policy: str,
+    states: SequenceOf[InitialState], threads: int,
+) -> list[InitialState | None]:  # fmt: skip
+    """Returns for each sequence the first state that puts each block where it was; or None."""
     model, _, core_states = prepared(spec, policy)
-    found = _core.matching_states(
+    indices = _core.matching_states(
         model, table.cells, table.bounds, table.partitions,
         [core_states[state] for state in states], smids, threads,
     )  # fmt: skip
-    return [None if index < 0 else states[index] for index in found]
+    return [None if index < 0 else states[index] for index in indices]

@@ -22,7 +22,7 @@ Turns = tuple[int, ...]
 
 
 class Ties:
-    """A timed program of which launches that have waited until the same moment take any order.
+    """Predicts a timed program in each order of launches that have waited until the same moment.
 
     :func:`tbsched.predict` takes them in the order of issue. A GPU takes them as chance has it.
 
@@ -31,50 +31,46 @@ class Ties:
     """
 
     def __init__(
-        self,
-        seq: Sequence,
-        device: str | os.PathLike[str] | DeviceSpec,
-        policy: str | None,
-        launch_interval: float,
-        issue_times: tuple[float, ...] | None,
-    ) -> None:
+        self, seq: Sequence, device: str | os.PathLike[str] | DeviceSpec, policy: str | None,
+        launch_interval: float, issue_times: tuple[float, ...] | None,
+    ) -> None:  # fmt: skip
         self._seq = seq
-        self._of = device, policy
+        self._device_and_policy = device, policy
         self._interval = launch_interval
         run = Run(device, policy, None, launch_interval, False)
         self._calls = run.calls(seq, issue_times)
         self._events = run.events(seq)
 
     def predict(self, state: InitialState, turns: Turns) -> Trace:
-        """Returns the prediction in which the launch of the least turn goes first in each tie."""
-        run = Run(*self._of, state, self._interval, False)
+        """Returns the prediction in which the launch with the least turn goes first in ties."""
+        run = Run(*self._device_and_policy, state, self._interval, False)
         rows = _core.predict_timeline(
             run.model, self._events, run.state, *self._calls, list(turns), None
         )
         return run.trace(self._seq, rows, self._calls)
 
     def all(self, state: InitialState) -> Iterator[Trace]:
-        """The predictions of all orders, each once: of n launches that tie up to n! of them."""
+        """Yields the predictions of all orders, each once: up to n! for n launches that tie."""
         first = tuple(range(len(self._seq.launches)))
         known = {first}
-        left = [first]
-        while left:
-            turns = left.pop()
+        untried = [first]
+        while untried:
+            turns = untried.pop()
             trace = self.predict(state, turns)
             yield trace
             for group in _tied(trace):
                 # Neighbours change places, and so in the end all do.
                 group.sort(key=turns.__getitem__)
-                for one, next_one in itertools.pairwise(group):
-                    other = list(turns)
-                    other[one], other[next_one] = turns[next_one], turns[one]
-                    if tuple(other) not in known:
-                        known.add(tuple(other))
-                        left.append(tuple(other))
+                for first_one, next_one in itertools.pairwise(group):
+                    swapped = list(turns)
+                    swapped[first_one], swapped[next_one] = turns[next_one], turns[first_one]
+                    if tuple(swapped) not in known:
+                        known.add(tuple(swapped))
+                        untried.append(tuple(swapped))
 
 
 def _tied(trace: Trace) -> list[list[int]]:
-    """Launches of one priority that have waited until the same moment."""
+    """Returns groups of launches of one priority that have waited until the same moment."""
     assert trace.waits is not None
     until: dict[int, int] = {}
     for wait in trace.waits:

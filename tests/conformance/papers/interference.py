@@ -20,7 +20,7 @@ from typing import Any
 
 import tbsched as tb
 from tbsched.prediction.neighbours.profiles import RESOURCES
-from tbsched.prediction.neighbours.slowing import row_of
+from tbsched.prediction.neighbours.slowing import demand_of
 
 RECORDED = Path(__file__).parents[2] / "sm" / "neighbours"
 GPUS = ("h100", "h200")
@@ -185,7 +185,8 @@ def with_a_limit(gpu: str) -> Iterator[Point]:
         beside, alone = beside_readers(gpu, victim)
         launches, profiles = bodies(gpu, victim, "same")
         waits = [
-            row_of(profiles[str(one.name)], one, tb.device(gpu))[1][L2_AND_DRAM] for one in launches
+            demand_of(profiles[str(one.name)], one, tb.device(gpu))[1][L2_AND_DRAM]
+            for one in launches
         ]
         longer = (alone["others"] / beside["other GPC 15"][1] - 1) / sum(waits[1])
         yield Point(

@@ -59,14 +59,14 @@ class AsMeasured:
         return cls(tuple(map(alone, launches)), start_ns, end_ns, apart)
 
     def subset(self, rows: Int64Array) -> AsMeasured:
-        """Returns the launches of these rows, which ascend."""
+        """Returns the launches of some rows, which ascend."""
         launches = tuple([self.launches[k] for k in rows.tolist()])
         return AsMeasured(launches, self.start_ns[rows], self.end_ns[rows], self.spec)
 
     def predicted(
         self, duration_ns: Float64Array, spread_ns: Float64Array, *, each_block: bool = False
     ) -> tuple[Placement, ...]:
-        """Predicts the launches, each issued at its measured start.
+        """Returns the predicted placements of the launches, each issued at its measured start.
 
         Args:
             duration_ns, spread_ns: as in :class:`BlockTimes`.
@@ -89,7 +89,7 @@ class AsMeasured:
         return start_ns.astype(np.float64), end_ns.astype(np.float64)
 
     def behind(self, wrong: BoolArray) -> BoolArray:
-        """Returns for each launch whether one of the ``wrong`` ones ran at its measured start."""
+        """Returns a mask of the launches at whose measured start a wrong one ran."""
         begins, ends = np.sort(self.start_ns[wrong]), np.sort(self.end_ns[wrong])
         running = begins.searchsorted(self.start_ns) - ends.searchsorted(self.start_ns, "right")
         return np.asarray(running > 0)
@@ -112,10 +112,8 @@ class BlockTimes(NamedTuple):
 
 
 def timed_launches(launches: Iterable[Launch], times: BlockTimes) -> list[Launch]:
-    """Returns the launches with these durations and delays.
-
-    A launch that has a duration for each block keeps it.
-    """
+    """Returns the launches with these durations and delays. A launch that has a duration for each
+    block keeps it."""
     longest, spread, delay = (values.tolist() for values in times[:3])
     rows = zip(launches, longest, spread, delay, strict=True)
     return [_timed(*row, ends_late=times.ends_late) for row in rows]

@@ -16,15 +16,15 @@ _WAVES = (32, 16, 8, 4)
 
 def blocks_at_once(spec: DeviceSpec, launch: Launch) -> int:
     """Returns how many blocks of a launch an idle GPU holds, at least one cluster."""
-    one = Launch(
+    one_cluster = Launch(
         launch.cluster, launch.threads, launch.registers, launch.shared_memory, launch.local_memory,
         launch.carveout, launch.cluster, partition=launch.partition,
     )  # fmt: skip
-    return _at_once(spec, one)
+    return _cached_blocks_at_once(spec, one_cluster)
 
 
 @functools.lru_cache(maxsize=4096)
-def _at_once(spec: DeviceSpec, launch: Launch) -> int:
+def _cached_blocks_at_once(spec: DeviceSpec, launch: Launch) -> int:
     """Returns :func:`blocks_at_once` of a launch of one cluster, from a cache."""
     trace = predict(Sequence([launch]), spec)
     assert trace.capacities is not None  # a prediction has them
@@ -33,23 +33,21 @@ def _at_once(spec: DeviceSpec, launch: Launch) -> int:
 
 
 def coarser(sequence: Sequence, spec: DeviceSpec, max_blocks: int) -> tuple[Sequence, int]:
-    """Returns a sequence of about ``max_blocks`` blocks at most, and how many launches it changed.
-
-    A launch of many waves keeps some full ones and its own last one.
-    """
+    """Returns a sequence with at most about ``max_blocks`` blocks, and how many launches changed. A
+    launch of many waves keeps some full ones and its own last one."""
     launches = sequence.launches
     for waves in _WAVES:
         if sum(launch.blocks for launch in launches) <= max_blocks:
             break
-        launches = tuple(_coarser(launch, spec, waves) for launch in launches)
+        launches = tuple(_with_fewer_waves(launch, spec, waves) for launch in launches)
     changed = sum(
         one.blocks != other.blocks for one, other in zip(launches, sequence.launches, strict=True)
     )
     return (with_launches(sequence, launches), changed) if changed else (sequence, 0)
 
 
-def _coarser(launch: Launch, spec: DeviceSpec, max_waves: int) -> Launch:
-    """Returns the launch with at most so many full waves, and its last one."""
+def _with_fewer_waves(launch: Launch, spec: DeviceSpec, max_waves: int) -> Launch:
+    """Returns the launch with at most ``max_waves`` full waves, and its own last one."""
     wave = blocks_at_once(spec, launch)
     waves, rest = divmod(launch.blocks, wave)
     if waves <= max_waves or isinstance(launch.duration, tuple):

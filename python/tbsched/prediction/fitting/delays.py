@@ -83,25 +83,26 @@ class Delays:
         soonest = arrived - delay_ns
         has_room = predicted.start - arrived <= _NEAR_NS
         start = self.measured.start
-        late = np.where(has_room, np.clip(start - free, 0.0, _MAX_DELAY_NS), 0.0)
+        next_ns = np.where(has_room, np.clip(start - free, 0.0, _MAX_DELAY_NS), 0.0)
         queued: defaultdict[int, list[int]] = defaultdict(list)
         for launch in np.argsort(start, kind="stable").tolist():
             line = queued[self.priority[launch]]
             for earlier in reversed(line):
                 if start[earlier] <= free[launch]:
                     break
-                behind = soonest[earlier] + late[earlier] + _APART_NS - soonest[launch]
-                if late[launch] < behind < _MAX_DELAY_NS:
-                    late[launch] = behind
+                behind = soonest[earlier] + next_ns[earlier] + _APART_NS - soonest[launch]
+                if next_ns[launch] < behind < _MAX_DELAY_NS:
+                    next_ns[launch] = behind
             if not self.may_delay[launch]:
-                late[launch] = 0.0
+                next_ns[launch] = 0.0
             line.append(launch)
-        return late, ~has_room | (start - free > _WAITED_NS)
+        return next_ns, ~has_room | (start - free > _WAITED_NS)
 
     def _arrivals(
         self, trace: Trace, predicted: Spans, delay_ns: Float64Array
     ) -> tuple[Float64Array, Float64Array]:
-        """Returns when each launch was queued for room in the prediction, and when it could be.
+        """Returns when each launch was queued for room in the prediction, and when it could have
+        been.
 
         The latter, ``free``, is by the profile: as long after the measured end of what the launch
         waited for as in the prediction.
@@ -118,21 +119,21 @@ class Delays:
         cause = np.full(len(arrived), "", waits["cause"].dtype)
         behind[waits["launch"]] = waits["behind"]  # the last one counts
         cause[waits["launch"]] = waits["cause"]
-        called = np.nan_to_num(self.called_ns - (np.array(trace.issue_times) * 1e9 - begin))
-        moved = self.transfer_end_ns - (trace.transfer_ns[:, 1] - begin)
+        call_shift = np.nan_to_num(self.called_ns - (np.array(trace.issue_times) * 1e9 - begin))
+        transfer_shift = self.transfer_end_ns - (trace.transfer_ns[:, 1] - begin)
         started, ended = self.measured.start - predicted.start, self.measured.end - predicted.end
         free = arrived - delay_ns  # as predicted, corrected below
         for launch in np.argsort(arrived, kind="stable").tolist():
-            other = int(behind[launch])
-            if other <= -2:
-                later = moved[-2 - other]
-            elif other < 0:
-                later = called[launch]
+            cause_index = int(behind[launch])
+            if cause_index <= -2:
+                shift_ns = transfer_shift[-2 - cause_index]
+            elif cause_index < 0:
+                shift_ns = call_shift[launch]
             elif cause[launch] == "hardware_queue":
-                later = free[other] - (arrived[other] - delay_ns[other])
+                shift_ns = free[cause_index] - (arrived[cause_index] - delay_ns[cause_index])
             elif cause[launch] == "trigger":
-                later = started[other]
+                shift_ns = started[cause_index]
             else:
-                later = ended[other]
-            free[launch] += later
+                shift_ns = ended[cause_index]
+            free[launch] += shift_ns
         return arrived, free

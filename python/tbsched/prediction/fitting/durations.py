@@ -88,11 +88,8 @@ def fit_durations(
 
 
 def with_durations(program: Program, spec: DeviceSpec, effort: Effort) -> Program:
-    """Returns the program with durations, as :func:`fit_durations` finds them.
-
-    Raises:
-        ValueError: a launch that cannot run on the device.
-    """
+    """Returns the program with durations, as :func:`fit_durations` finds them. Raises ValueError: a
+    launch that cannot run on the device."""
     spec.check(program.sequence)
     if not program.sequence.launches:
         return program
@@ -107,6 +104,7 @@ def with_durations(program: Program, spec: DeviceSpec, effort: Effort) -> Progra
     fit = Fit(ran, length_ns / waves, waves, effort.window)
 
     def timed(times: BlockTimes) -> Program:
+        """Returns the program with some block times."""
         return _timed(program, sequence, times, spec)
 
     fit.improve(length_ns)
@@ -122,25 +120,20 @@ def with_durations(program: Program, spec: DeviceSpec, effort: Effort) -> Progra
         program, lambda tried: replace(timed(tried), host=host), blocks_ns[by_number],
         waves[by_number], spec,
     )  # fmt: skip
-    found = timed(replay.improved(times, effort))
+    fitted = timed(replay.improved_times(times, effort))
     determined = np.empty_like(fit.determined)
     determined[order] = fit.determined
     known = (BLOCK_TIMES, _MEMORY)
     others = [line for line in program.assumed if not line.startswith(known)]
     assumed = (*others, *_assumptions(fewer, over_ns, moved_ns))
     return replace(
-        found, host=host, fitted=tuple(determined.tolist()), assumed=assumed,
+        fitted, host=host, fitted=tuple(determined.tolist()), assumed=assumed,
         kernel_overhead=over_ns / 1e9,
     )  # fmt: skip
 
 
-def _timed(
-    program: Program,
-    sequence: Sequence,
-    times: BlockTimes,
-    spec: DeviceSpec,
-) -> Program:
-    """Returns the program with these block times, equal for all launches of a node of a graph."""
+def _timed(program: Program, sequence: Sequence, times: BlockTimes, spec: DeviceSpec) -> Program:
+    """Returns the program with block times that are equal for all launches of a graph's node."""
     ran_ns = _without_dependency_waits(sequence, program, times.duration_ns, spec)
     node_times = times._replace(
         duration_ns=alike_in_graphs(program.sequence, ran_ns),
@@ -192,10 +185,8 @@ def _assumptions(fewer: int, over_ns: float, moved_ns: float) -> list[str]:
 def _without_dependency_waits(
     sequence: Sequence, program: Program, duration_ns: Float64Array, spec: DeviceSpec
 ) -> Float64Array:
-    """Returns durations of blocks without their waits in griddepcontrol.wait.
-
-    A prediction adds these waits to the durations of programmatic launches.
-    """
+    """Returns durations of blocks without their waits in griddepcontrol.wait. A prediction adds
+    these waits to the durations of programmatic launches."""
     ran_ns = duration_ns.copy()
     left_ns: dict[Stream, int] = {}  # when all earlier blocks of the stream had left their SMs
     rows = program.measured
@@ -213,7 +204,7 @@ def _without_dependency_waits(
 
 
 def alike_in_graphs(sequence: Sequence, duration_ns: Float64Array) -> Float64Array:
-    """Returns the durations, for each node of a graph the median over the launches of the graph."""
+    """Returns durations; for a graph's node the median over all launches of the graph."""
     first_launches: dict[Graph, list[int]] = {}
     launch = 0
     for event in sequence:

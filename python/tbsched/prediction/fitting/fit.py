@@ -19,7 +19,7 @@ WINDOW = 16
 MAX_PREDICTIONS = 24  # predictions per window
 _MAX_FAILURES = 8  # predictions without an improvement that end a window
 # Predicted and measured times are equal if they differ by less than this share, or this time.
-_SHARE, _NEAR_NS = 1e-3, 20.0
+_NEAR_SHARE, _NEAR_NS = 1e-3, 20.0
 # Error up to which a launch counts as fully determined; it is less so with larger errors.
 _KNOWN_SHARE, _KNOWN_NS = 0.01, 500.0
 # Blocks that end one after the other cost a prediction 15 times as much as some that end together.
@@ -45,11 +45,7 @@ class Fit:
     """
 
     def __init__(
-        self,
-        launches: AsMeasured,
-        duration_ns: Float64Array,
-        waves: Float64Array,
-        most_blocks: int,
+        self, launches: AsMeasured, duration_ns: Float64Array, waves: Float64Array, most_blocks: int
     ) -> None:
         self._launches = launches
         self._most_blocks = most_blocks
@@ -71,58 +67,57 @@ class Fit:
         return BlockTimes(duration_ns, spread_ns, np.zeros(len(order)), ends_late=False)
 
     def improve(self, target_ns: Float64Array) -> None:
-        """Fits durations so that each kernel takes its target time, starting from guesses."""
+        """Fits durations so that each kernel takes its target time in ns, starting from guesses."""
         fitted = 0
         with bar("fitting durations", len(target_ns)) as advance:
             for rows, first in self._windows():
-                self._improve(rows, first, target_ns, self.duration_ns)
+                self._improve_window(rows, first, target_ns, self.duration_ns)
                 fitted += len(rows) - first
                 advance(fitted)
 
     def improve_again(self, target_ns: Float64Array) -> None:
-        """Fits again from nearly right durations, so that windows can run in parallel."""
+        """Fits again from nearly right durations, window by window in parallel."""
         given_ns = self.duration_ns.copy()
         each(
-            lambda window: self._improve(*window, target_ns, given_ns),
+            lambda window: self._improve_window(*window, target_ns, given_ns),
             self._windows(),
             "fitting durations again",
         )
 
     def _windows(self) -> Iterator[tuple[Int64Array, int]]:
         """Yields windows: launches, of which a number of first ones only provide the background.
-
-        Launches that ran alone have windows of their own: errors of others do not concern them.
-        """
+        Launches that ran alone have windows of their own: errors of others do not concern them."""
         start, end = self._launches.start_ns, self._launches.end_ns
-        for several in (np.flatnonzero(self._is_alone), np.flatnonzero(~self._is_alone)):
+        for launches_ in (np.flatnonzero(self._is_alone), np.flatnonzero(~self._is_alone)):
             running = np.empty(0, np.int64)
-            for begin in range(0, len(several), WINDOW):
-                own = several[begin : begin + WINDOW]
-                running = running[end[running] > start[own[0]]]
-                yield np.append(running, own), len(running)
-                running = np.append(running, own)
+            for begin in range(0, len(launches_), WINDOW):
+                window_ = launches_[begin : begin + WINDOW]
+                running = running[end[running] > start[window_[0]]]
+                yield np.append(running, window_), len(running)
+                running = np.append(running, window_)
 
-    def _improve(
+    def _improve_window(
         self, rows: Int64Array, first: int, target_ns: Float64Array, given_ns: Float64Array
     ) -> None:
+        """Fits the durations of a window's launches, behind ``first`` ones of the background."""
         launches, target = self._launches.subset(rows), target_ns[rows]
-        near_ns = np.maximum(_SHARE * target, _NEAR_NS)
+        near_ns = np.maximum(_NEAR_SHARE * target, _NEAR_NS)
         moves = np.arange(len(rows)) >= first
         search = Search(target, self._waves[rows])
-        duration_ns, least, failures = given_ns[rows], np.inf, 0
+        duration_ns, least_error, failures = given_ns[rows], np.inf, 0
         best_ns = best_end_ns = duration_ns
         blocks = sum(launch.blocks for launch in launches.launches)
         for _ in range(min(MAX_PREDICTIONS, max(2, self._most_blocks // blocks))):
             placements = launches.predicted(duration_ns, self.spread_ns[rows])
             late_ns, end_ns = launches.times(placements)
             end_ns = np.where(self._started_alone[rows], end_ns - late_ns, end_ns)
-            off = np.abs(end_ns - target)
-            is_wrong = off > near_ns
-            share = np.minimum(off / np.maximum(target, _NEAR_NS), 1.0)
-            wrong = float(np.where(is_wrong, share, 0.0)[first:].sum())
-            failures = 0 if wrong < least else failures + 1
-            if wrong < least:
-                least = wrong
+            error_ns = np.abs(end_ns - target)
+            is_wrong = error_ns > near_ns
+            share = np.minimum(error_ns / np.maximum(target, _NEAR_NS), 1.0)
+            total_error = float(np.where(is_wrong, share, 0.0)[first:].sum())
+            failures = 0 if total_error < least_error else failures + 1
+            if total_error < least_error:
+                least_error = total_error
                 self.duration_ns[rows[first:]] = duration_ns[first:]
                 self._late_ns[rows[first:]] = late_ns[first:]
                 best_ns, best_end_ns = duration_ns, end_ns
@@ -130,16 +125,16 @@ class Fit:
                 break
             # A kernel starts late where those before it end late, which says nothing of its blocks.
             length_ns = np.where(launches.behind(is_wrong & moves), end_ns - late_ns, end_ns)
-            wants = moves & (np.abs(length_ns - target) > near_ns)
-            duration_ns = np.where(wants, search.next(duration_ns, length_ns), duration_ns)
+            changes = moves & (np.abs(length_ns - target) > near_ns)
+            duration_ns = np.where(changes, search.next(duration_ns, length_ns), duration_ns)
         placements = launches.predicted(best_ns, self.spread_ns[rows], each_block=True)
-        self._judge(rows, first, target, best_end_ns, placements)
+        self._rate_durations(rows, first, target, best_end_ns, placements)
 
-    def _judge(
+    def _rate_durations(
         self, rows: Int64Array, first: int, target: Float64Array, end_ns: Float64Array,
         placements: tuple[Placement, ...],
     ) -> None:  # fmt: skip
-        """Sets how well the durations of a window are determined."""
+        """Sets how well the durations of a window are determined, from 0 to 1."""
         known_ns = np.maximum(_KNOWN_SHARE * target, _KNOWN_NS)
         near = known_ns / np.maximum(np.abs(end_ns - target), known_ns)
         for place in range(first, len(rows)):
@@ -147,7 +142,7 @@ class Fit:
             self.determined[rows[place]] = near[place] * share
 
     def spread(self) -> bool:
-        """Finds launches whose blocks end one after the other; returns whether there are any.
+        """Finds launches with blocks that end one after the other; returns whether there are any.
 
         A launch that waited for room started when the first blocks of another one left. If that
         ended later, its blocks did not all run equally long.
@@ -158,9 +153,9 @@ class Fit:
         first, second, apart_ns = self._tails
         apart_ns = apart_ns + self._launches.spec.exit_latency_ns
         # A launch behind it can enter only once its own last blocks have started.
-        says = late[second] & few[first] & (apart_ns <= self.duration_ns[first])
+        is_evidence = late[second] & few[first] & (apart_ns <= self.duration_ns[first])
         self.spread_ns = np.zeros_like(self.spread_ns)
-        np.maximum.at(self.spread_ns, first[says], apart_ns[says])
+        np.maximum.at(self.spread_ns, first[is_evidence], apart_ns[is_evidence])
         return bool(self.spread_ns.any())
 
 

@@ -32,9 +32,9 @@ def fitted_host(program: Program, spec: DeviceSpec) -> tuple[tuple[float, ...], 
     gaps = given.copy()
     sequence = merged(program.sequence, spec)
     for _ in range(_PREDICTIONS):
-        found = predict_launches(sequence, spec, host=(gaps / 1e9).tolist()).issue_times
-        assert found is not None
-        predicted = np.rint(np.array(found)[calls.first] * 1e9) + calls.within_ns
+        issue_times = predict_launches(sequence, spec, host=(gaps / 1e9).tolist()).issue_times
+        assert issue_times is not None
+        predicted = np.rint(np.array(issue_times)[calls.first] * 1e9) + calls.within_ns
         late = issued_ns - (predicted - predicted.min())
         more = late - np.where(calls.previous >= 0, late[calls.previous], 0)
         if np.abs(more).max() <= _NEAR_NS:

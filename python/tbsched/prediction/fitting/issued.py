@@ -41,7 +41,7 @@ class IssuedCalls:
 
     @classmethod
     def of(cls, program: Program, spec: DeviceSpec) -> IssuedCalls | None:
-        """Returns the calls of a program; None if the profile does not say when they were made."""
+        """Returns the calls of a program; None: the profile does not say when they were made."""
         rows = program.measured
         if not len(rows) or (rows["call_ns"] < 0).any():
             return None
@@ -73,7 +73,7 @@ class IssuedCalls:
 def _later_ns(
     program: Program, issued_ns: Int64Array, expected_ns: Int64Array, started_ns: Int64Array
 ) -> float:
-    """Returns by how much kernels that wait for nothing start later than the device predicts."""
+    """Returns by how many ns, at the median, unhindered kernels start later than predicted."""
     ended = np.concatenate([program.measured["end_ns"], program.transfers["end_ns"]])
     begun = np.concatenate([program.measured["start_ns"], program.transfers["start_ns"]])
     running = np.sort(begun).searchsorted(issued_ns) - np.sort(ended).searchsorted(issued_ns)

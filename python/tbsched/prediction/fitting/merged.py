@@ -18,12 +18,12 @@ _FEW_BLOCKS = 2**17
 # A merged wave stands for so much of what is left. With half, a launch that gets more SMs later
 # still ends evenly (Hummel, Schonberg and Flynn 1992, "Factoring"). Of a kernel of 3.2 ms whose
 # blocks take 0 to 40 us, the predicted end was 0.1 us off; with 0.6 10 us, with 2 / 3 106 us.
-_SHARE = 1 / 2
+_MERGED_SHARE = 1 / 2
 _FEW_WAVES = 4
 
 
 def merged(sequence: Sequence, spec: DeviceSpec) -> Sequence:
-    """Returns a sequence of fewer blocks of which each launch starts and ends when it would.
+    """Returns a sequence of fewer blocks in which each launch starts and ends when it would.
 
     Of 24 waves the first 12 become one, the next 6, the next 3, and the last three stay. A block of
     the first merged wave runs as long as 12 blocks that follow each other. A launch of a few waves
@@ -36,10 +36,11 @@ def merged(sequence: Sequence, spec: DeviceSpec) -> Sequence:
     if are_even or sum(launch.blocks for launch in launches) <= _FEW_BLOCKS:
         return sequence
     most_urgent = min(launch.priority for launch in launches)
-    found = [
-        _merged(launch, spec) if launch.priority == most_urgent else launch for launch in launches
+    launches_ = [
+        _with_merged_blocks(launch, spec) if launch.priority == most_urgent else launch
+        for launch in launches
     ]
-    return with_launches(sequence, found)
+    return with_launches(sequence, launches_)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +60,7 @@ class _Merged(Drawn):
     pause: float
 
     def draw(self, blocks: int) -> Float64Array:
-        """Returns durations in s: of merged blocks the sums, then those of the last wave."""
+        """Returns durations in s: the sums of merged blocks, then those of the last wave."""
         durations = self.launch.block_durations()
         assert durations is not None
         whole = len(durations) // self.wave * self.wave
@@ -70,7 +71,7 @@ class _Merged(Drawn):
         return np.concatenate([together.ravel(), durations[whole:]])
 
 
-def _merged(launch: Launch, spec: DeviceSpec) -> Launch:
+def _with_merged_blocks(launch: Launch, spec: DeviceSpec) -> Launch:
     """Returns a launch with fewer and longer blocks; the same one if it must stay as it is."""
     given = launch.duration
     is_plain = not (launch.cooperative or launch.programmatic or launch.trigger is not None)
@@ -85,7 +86,7 @@ def _merged(launch: Launch, spec: DeviceSpec) -> Launch:
     first, left = [], waves
     while left:
         first.append(waves - left)
-        left -= max(1, int(_SHARE * left))
+        left -= max(1, int(_MERGED_SHARE * left))
     mean = given.mean if isinstance(given, Drawn) else given
     pause = spec.exit_latency_ns / 1e9
     return replace(

@@ -16,13 +16,7 @@ from tbsched.program.events.graph import Graph, GraphLaunch
 from tbsched.program.events.launch import Launch
 from tbsched.program.events.transfers import Transfer
 from tbsched.program.program import Program
-from tbsched.program.sequence import (
-    LEGACY_STREAM,
-    Sequence,
-    Stream,
-    WaitEvent,
-    WaitValue,
-)
+from tbsched.program.sequence import LEGACY_STREAM, Sequence, Stream, WaitEvent, WaitValue
 
 _MIN_PAIRS = 5  # pairs of kernels that say something
 _MAX_GAP_NS = 5000  # between two kernels of which nothing else keeps the second one back
@@ -30,7 +24,7 @@ _MIN_OVERHEAD_NS = 100  # a smaller overhead counts as 0
 
 
 def overhead_ns(program: Program, spec: DeviceSpec) -> float:
-    """Returns the part of a kernel's time in the profile that neither blocks nor model explain.
+    """Returns the ns of a kernel's time in the profile that neither blocks nor model explain.
 
     Between two kernels that follow each other the model has a certain time, from the last block to
     the first. The profile has less where it counts some of that as part of the kernels. This is
@@ -50,12 +44,12 @@ def overhead_ns(program: Program, spec: DeviceSpec) -> float:
     near = (np.abs(measured) <= _MAX_GAP_NS) & (np.abs(predicted) <= _MAX_GAP_NS)
     if np.count_nonzero(near) < _MIN_PAIRS:
         return 0.0
-    found = float(np.median((predicted - measured)[near]))
-    return found if abs(found) >= _MIN_OVERHEAD_NS else 0.0
+    median_ns = float(np.median((predicted - measured)[near]))
+    return median_ns if abs(median_ns) >= _MIN_OVERHEAD_NS else 0.0
 
 
 def _pairs(sequence: Sequence) -> Iterator[tuple[int, int]]:
-    """Yields pairs of launches: the second one waits for the first, and for no other work."""
+    """Yields pairs of launches of which the second waits for the first, and for no other work."""
     last: dict[Stream | None, int] = {}  # launches after which their stream had no other work
     number = 0
     for event in sequence:
@@ -87,6 +81,6 @@ def _pairs_of_graph(graph: Graph, first: int) -> Iterator[tuple[int, int]]:
     numbers = itertools.count(first)
     launch = [next(numbers) if isinstance(node, Launch) else None for node in graph.nodes]
     for a, b in graph.edges:
-        one, other = launch[a], launch[b]
-        if one is not None and other is not None and after[a] == before[b] == 1:
-            yield one, other
+        first_launch, second_launch = launch[a], launch[b]
+        if first_launch is not None and second_launch is not None and after[a] == before[b] == 1:
+            yield first_launch, second_launch

@@ -21,33 +21,35 @@ from tbsched.program.program import Program
 _MAX_PREDICTIONS = 24  # predictions of one strategy
 _MAX_STEPS = 72  # predictions of a strategy that goes on in order
 _MIN_PREDICTIONS = 3  # predictions with a small budget
-_NEAR = 1e-3  # distance that ends a strategy
-_NEAR_ENOUGH = 0.01  # distance that needs no other strategy
+_MIN_DISTANCE = 1e-3  # distance that ends a strategy
+_SUFFICIENT_DISTANCE = 0.01  # distance that needs no other strategy
 # Damping of steps, as neighbours change as well: a duration changes by this power of the error of
 # the kernel's time, and a spread by this share of the error of its tail.
 _POWER, _SPREAD_SHARE = 0.6, 0.7
 _MAX_FACTOR = 2.0
 # Factors of the step size after a change of sign and without one, and the least step size.
-_REVERSED, _STRAIGHT, _LEAST_GAIN = 0.6, 1.1, 0.05
+_REVERSED, _STRAIGHT, _MIN_GAIN = 0.6, 1.1, 0.05
 # Error of the makespan beyond which a prediction costs more, and that cost in shares of pairs.
 _MAX_MAKESPAN_ERROR, _MAKESPAN_COST = 0.01, 0.2
 _KNOWN_SHARE, _KNOWN_NS = 0.003, 200.0  # errors up to which a kernel's time is right
 _MAX_SPREAD = 0.9  # share of the longest block
 _MAX_TAIL = 0.3  # share of the kernel's time
 # Share of the spread that the longest block gets where durations fall, so the time stays equal.
-_LONGER = 0.5
+_SPREAD_TO_LONGEST = 0.5
 # Predictions that are repeated block by block in the end. On a full GPU, an error of a microsecond
 # can change the order of all that follows.
-_CANDIDATES = 6
-_FAR = 0.1  # distance beyond which the search goes on block by block
+_MAX_CANDIDATES = 6
+_MAX_MERGED_DISTANCE = 0.1  # distance beyond which the search goes on block by block
 # Most scalings of all durations, and the least and largest error of the makespan for which they are
 # scaled. Larger errors have other reasons.
 _SCALINGS, _SCALED_SHARE, _MAX_SCALED_SHARE = 3, 0.003, 0.06
-_OFF_NS = 6000.0  # errors of start and end together beyond which a launch is wrong
-_AHEAD = 12  # launches behind the first wrong one that are changed as well
+_WRONG_NS = 6000.0  # errors of start and end together beyond which a launch is wrong
+_LAUNCHES_AHEAD = 12  # launches behind the first wrong one that are changed as well
 # Largest delay for which a late launch is shortened, and the least share of it that stays.
 _MAX_LATE_NS, _MIN_LEFT = 30_000.0, 0.5
-_HURRY = 1.2  # advances faster than the predictions are used up, so that some are left at the end
+_ADVANCE_FACTOR = (
+    1.2  # advances faster than the predictions are used up, so that some are left at the end
+)
 
 
 class _Attempt(NamedTuple):
@@ -79,7 +81,7 @@ class _Gains:
         """Returns the step sizes, smaller where ``more`` has another sign than at the last call."""
         reversed_, straight = more * self._last < 0, more * self._last > 0
         gain = self._gain * np.where(reversed_, _REVERSED, np.where(straight, _STRAIGHT, 1.0))
-        self._gain = np.clip(gain, _LEAST_GAIN, 1.0)
+        self._gain = np.clip(gain, _MIN_GAIN, 1.0)
         self._last = np.sign(more)
         return self._gain
 
@@ -134,7 +136,7 @@ class Replay:
         ]
         return cls(timed, spec, measured, waves, np.array(kernel), delays, measured.tails())
 
-    def improved(self, times: BlockTimes, effort: Effort) -> BlockTimes:
+    def improved_times(self, times: BlockTimes, effort: Effort) -> BlockTimes:
         """Returns block times with which the program is predicted nearer to its measured times.
 
         Args:
@@ -143,47 +145,54 @@ class Replay:
         """
         sequence = merged(self.timed(times).sequence, self.spec)
         blocks = sum(one.blocks + effort.launch for one in sequence.launches)
-        left = effort.replays // blocks
+        predictions_left = effort.replays // blocks
         if effort is QUICK:
-            return self._quickly(times, max(_MIN_PREDICTIONS, min(_MAX_PREDICTIONS, left)))
+            return self._improved_quickly(
+                times, max(_MIN_PREDICTIONS, min(_MAX_PREDICTIONS, predictions_left))
+            )
         attempts: list[_Attempt] = []
         for strategy in effort.strategies:
             most = _MAX_STEPS if strategy.in_order else _MAX_PREDICTIONS
-            count = max(2, min(most, left if attempts else left - left // 2))
-            begin = self._begin(times, strategy, attempts)
-            found = list(self._attempts(begin, strategy, count))
-            attempts += [*found, self._scaled(_nearest(found))]
-            left -= count
-            if left <= 0 or _nearest(attempts).distance <= _NEAR_ENOUGH:
+            count = max(
+                2,
+                min(
+                    most, predictions_left if attempts else predictions_left - predictions_left // 2
+                ),
+            )
+            begin = self._starting_times(times, strategy, attempts)
+            tried = list(self._attempts(begin, strategy, count))
+            attempts += [*tried, self._scaled_to_makespan(_nearest(tried))]
+            predictions_left -= count
+            if predictions_left <= 0 or _nearest(attempts).distance <= _SUFFICIENT_DISTANCE:
                 break
             if strategy.begin is StartingPoint.best and _nearest(attempts).times is begin:
                 break  # the next strategy would be the same
-        nearest = sorted(attempts, key=self._cost)[:_CANDIDATES]
+        nearest = sorted(attempts, key=self._cost)[:_MAX_CANDIDATES]
         return self._block_by_block(nearest, effort.whole).times
 
-    def _quickly(self, times: BlockTimes, count: int) -> BlockTimes:
+    def _improved_quickly(self, times: BlockTimes, count: int) -> BlockTimes:
         """Returns the nearest of few predictions, by the only strategy of :data:`QUICK`."""
         found = list(self._attempts(times, QUICK.strategies[0], count))
         best = min(found, key=self._cost)
-        return min(best, self._scaled(best), key=self._cost).times
+        return min(best, self._scaled_to_makespan(best), key=self._cost).times
 
     def _block_by_block(self, nearest: list[_Attempt], most_blocks: int) -> _Attempt:
-        """Returns the nearest attempt, after repeating them without merged blocks.
-
-        They are repeated only if two such predictions fit into ``most_blocks``.
-        """
+        """Returns the nearest attempt, after repeating them without merged blocks. They are
+        repeated only if two such predictions fit into ``most_blocks``."""
         whole = self.timed(nearest[0].times).sequence
         most = most_blocks // sum(launch.blocks for launch in whole.launches)
         if most > 1 and merged(whole, self.spec) is not whole:
             some = nearest[:most]
             nearest = [self._predicted(found.times, block_by_block=True) for found in some]
             best, left = min(nearest, key=self._cost), min(most - len(some), _MAX_PREDICTIONS)
-            if best.distance > _FAR and left:
+            if best.distance > _MAX_MERGED_DISTANCE and left:
                 strategy = Strategy(best.times.ends_late, in_order=True, begin=StartingPoint.best)
                 nearest += self._attempts(best.times, strategy, left, block_by_block=True)
         return min(nearest, key=self._cost)
 
-    def _begin(self, times: BlockTimes, strategy: Strategy, attempts: list[_Attempt]) -> BlockTimes:
+    def _starting_times(
+        self, times: BlockTimes, strategy: Strategy, attempts: list[_Attempt]
+    ) -> BlockTimes:
         """Returns the block times with which a strategy begins, given the attempts before it."""
         match strategy.begin:
             case StartingPoint.first:
@@ -194,14 +203,14 @@ class Replay:
                 duration_ns = times.duration_ns.copy()
                 is_beside = self.tails.beside(len(duration_ns))
                 for number in np.unique(self.kernel[is_beside]):
-                    own = is_beside & (self.kernel == number)
-                    duration_ns[own] = np.median(duration_ns[own])
+                    same_kernel = is_beside & (self.kernel == number)
+                    duration_ns[same_kernel] = np.median(duration_ns[same_kernel])
                 return times._replace(duration_ns=duration_ns, ends_late=strategy.ends_late)
 
     def _cost(self, attempt: _Attempt) -> float:
         """Returns the distance of a prediction, plus a cost if its makespan is wrong."""
-        off = abs(attempt.spans.makespan / max(self.measured.makespan, 1.0) - 1)
-        return attempt.distance + _MAKESPAN_COST * (off > _MAX_MAKESPAN_ERROR)
+        error = abs(attempt.spans.makespan / max(self.measured.makespan, 1.0) - 1)
+        return attempt.distance + _MAKESPAN_COST * (error > _MAX_MAKESPAN_ERROR)
 
     def _attempts(
         self, times: BlockTimes, strategy: Strategy, count: int, *, block_by_block: bool = False
@@ -215,16 +224,18 @@ class Replay:
         for number in range(1, count + 1):
             found = self._predicted(times, block_by_block=block_by_block)
             yield found
-            if found.distance <= _NEAR:
+            if found.distance <= _MIN_DISTANCE:
                 return
-            spread_ns = self._spread(found, gains[0]) if strategy.spreads else times.spread_ns
+            spread_ns = self._next_spreads(found, gains[0]) if strategy.spreads else times.spread_ns
             late_ns = (found.spans.start - self.measured.start) * strategy.in_order
-            duration_ns = self._duration(found, spread_ns, gains[1], late_ns)
+            duration_ns = self._next_durations(found, spread_ns, gains[1], late_ns)
             duration_ns = np.where(is_beside, duration_ns, times.duration_ns)
             moves = np.ones(launches, np.bool_)
             if strategy.in_order:
-                least = int(_HURRY * number / count * launches)
-                moves[order[max(least, self._first_wrong(found, order) + _AHEAD) :]] = False
+                least = int(_ADVANCE_FACTOR * number / count * launches)
+                moves[order[max(least, self._first_wrong(found, order) + _LAUNCHES_AHEAD) :]] = (
+                    False
+                )
             times = times._replace(
                 duration_ns=np.where(moves, duration_ns, times.duration_ns),
                 spread_ns=np.where(moves, spread_ns, times.spread_ns),
@@ -235,11 +246,11 @@ class Replay:
         """Returns the place in ``order`` of the first launch with a wrong predicted time."""
         off = np.abs(attempt.spans.start - self.measured.start)
         off += np.abs(attempt.spans.end - self.measured.end)
-        wrong = np.flatnonzero(off[order] > _OFF_NS)
+        wrong = np.flatnonzero(off[order] > _WRONG_NS)
         return int(wrong[0]) if len(wrong) else len(order)
 
     def _predicted(self, times: BlockTimes, *, block_by_block: bool = False) -> _Attempt:
-        """Predicts the program with these block times; some blocks are merged, unless forbidden."""
+        """Returns the attempt with some block times; blocks are merged, unless forbidden."""
         program = self.timed(times)
         sequence = program.sequence if block_by_block else merged(program.sequence, self.spec)
         trace = predict_launches(sequence, self.spec, host=program.host)
@@ -247,13 +258,11 @@ class Replay:
         delay_ns, waited = self.delays.next(trace, spans, times.delay_ns)
         return _Attempt(times, spans, self.measured.distance(spans), delay_ns, waited)
 
-    def _duration(
+    def _next_durations(
         self, attempt: _Attempt, spread_ns: Float64Array, gains: _Gains, late_ns: Float64Array
     ) -> Float64Array:
-        """Returns the next durations: kernels that were too short get longer blocks.
-
-        One that starts late becomes shorter, so that what waits for its end is not late.
-        """
+        """Returns the next durations: kernels that were too short get longer blocks. One that
+        starts late becomes shorter, so that what waits for its end is not late."""
         target_ns, length_ns = self.measured.length, attempt.spans.length
         known_ns = np.maximum(_KNOWN_SHARE * target_ns, _KNOWN_NS)
         late_ns = np.where(np.abs(late_ns) < _MAX_LATE_NS, late_ns, 0.0)
@@ -264,13 +273,13 @@ class Replay:
         factor = np.where(np.abs(length_ns - target_ns) <= known_ns, 1.0, factor)
         # With another spread and the same longest block the kernel would take another time.
         falls = np.maximum(-spread_ns, 0) - np.maximum(-attempt.times.spread_ns, 0)
-        more_ns = _LONGER * falls
+        more_ns = _SPREAD_TO_LONGEST * falls
         if attempt.times.ends_late:
             grows = np.maximum(spread_ns, 0) - np.maximum(attempt.times.spread_ns, 0)
             more_ns += (1 - 1 / self.waves) * grows
         return np.maximum(attempt.times.duration_ns * factor + more_ns, 0.0)
 
-    def _spread(self, attempt: _Attempt, gains: _Gains) -> Float64Array:
+    def _next_spreads(self, attempt: _Attempt, gains: _Gains) -> Float64Array:
         """Returns the next spreads, so that ends of blocks let launches start as measured."""
         first, second, apart_ns = self.tails
         times = attempt.times
@@ -279,22 +288,22 @@ class Replay:
         # Before its last blocks had started, its own were next. A launch that is farther off than
         # a block runs waited for something else.
         limit_ns = times.duration_ns[first]
-        says = np.ones(len(first), np.bool_)
+        is_evidence = np.ones(len(first), np.bool_)
         longest_ns = most_ns
         if times.ends_late:
             tail_ns = _MAX_TAIL * self.measured.length
             limit_ns = np.maximum(limit_ns, tail_ns[first])
             longest_ns = np.maximum(most_ns, tail_ns)
-            says = attempt.waited[second]
-        says = says & (apart_ns <= limit_ns) & (np.abs(more_ns) < limit_ns)
+            is_evidence = attempt.waited[second]
+        is_evidence = is_evidence & (apart_ns <= limit_ns) & (np.abs(more_ns) < limit_ns)
         more = np.full(len(times.spread_ns), -np.inf)
-        np.maximum.at(more, first[says], more_ns[says])
+        np.maximum.at(more, first[is_evidence], more_ns[is_evidence])
         more = np.where(np.isfinite(more), more, 0.0)
         spread_ns = times.spread_ns + _SPREAD_SHARE * gains.next(more) * more
         return np.where(more == 0, times.spread_ns, np.clip(spread_ns, -most_ns, longest_ns))
 
-    def _scaled(self, attempt: _Attempt) -> _Attempt:
-        """Scales the durations of kernels that ran with others, to match the makespan."""
+    def _scaled_to_makespan(self, attempt: _Attempt) -> _Attempt:
+        """Returns the nearest attempt whose durations are scaled to match the makespan."""
         is_beside = self.tails.beside(len(self.waves))
         best = attempt
         for _ in range(_SCALINGS):

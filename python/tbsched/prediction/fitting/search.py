@@ -10,7 +10,7 @@ from tbsched.program.arrays import Float64Array
 _FACTOR, _STEP_NS = 4.0, 1000.0
 # Bounds of the growth of a kernel's time with the duration of its blocks, per wave of the launch
 # alone: others delay it, or leave it fewer SMs.
-_LEAST_SLOPE, _MOST_SLOPE = 0.3, 10.0
+_MIN_SLOPE, _MAX_SLOPE = 0.3, 10.0
 
 
 class Search:
@@ -34,7 +34,7 @@ class Search:
         self._long = np.full(len(target_ns), np.inf)
 
     def next(self, duration_ns: Float64Array, length_ns: Float64Array) -> Float64Array:
-        """Durations to try next, once these gave kernels of these times."""
+        """Returns durations to try next, in ns, given those tried and their kernels' times."""
         off = self._target - length_ns
         with np.errstate(invalid="ignore", divide="ignore"):
             slope = (length_ns - self._last[1]) / (duration_ns - self._last[0])
@@ -44,7 +44,7 @@ class Search:
         crossed = self._short >= self._long
         self._short = np.where(crossed & (off < 0), 0.0, self._short)
         self._long = np.where(crossed & (off > 0), np.inf, self._long)
-        says = (slope > _LEAST_SLOPE * self._waves) & (slope < _MOST_SLOPE * self._waves)
+        says = (slope > _MIN_SLOPE * self._waves) & (slope < _MAX_SLOPE * self._waves)
         is_between = ~says & np.isfinite(slope) & np.isfinite(self._long)
         stepped = duration_ns + off / np.where(says, slope, self._waves)
         wanted = np.where(is_between, (self._short + self._long) / 2, stepped)

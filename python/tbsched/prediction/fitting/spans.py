@@ -14,11 +14,11 @@ from tbsched.traces.trace import Trace
 
 # Kernels run together if they do so for this share of the shorter one, as in tb.compare_times.
 _TOLERANCE = 0.05
-_MAKESPANS = 2.0  # weight of an error of the makespan, relative to the mean error of times
+_MAKESPAN_WEIGHT = 2.0  # weight of an error of the makespan, relative to the mean error of times
 
 
 def kernel_times(trace: Trace) -> tuple[Float64Array, Float64Array]:
-    """When each kernel of a prediction started and ended, in ns, by the clock of the prediction."""
+    """Returns when each kernel of a prediction started and ended, in ns by its own clock."""
     start, end = np.array([span_of(*each) for each in enumerate(trace)], np.float64).T
     return start, end
 
@@ -37,10 +37,10 @@ class Tails(NamedTuple):
     apart_ns: Float64Array
 
     def beside(self, launches: int) -> BoolArray:
-        """Returns for each of a number of launches whether it overlapped with another one."""
-        found = np.zeros(launches, np.bool_)
-        found[self.first] = found[self.second] = True
-        return found
+        """Returns a mask of launches, of a number of them, that overlapped with another one."""
+        overlaps = np.zeros(launches, np.bool_)
+        overlaps[self.first] = overlaps[self.second] = True
+        return overlaps
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,47 +52,51 @@ class Spans:
 
     @classmethod
     def of(cls, start: Float64Array, end: Float64Array) -> Spans:
-        """Times of any clock."""
+        """Returns spans from times of any clock: the first start becomes 0."""
         return cls(start - start.min(), end - start.min())
 
     @property
     def length(self) -> Float64Array:
+        """Duration of each kernel, float64 ns (launches,)."""
         return self.end - self.start
 
     @property
     def makespan(self) -> float:
+        """Time from the first start to the last end, in ns."""
         return float(self.end.max())
 
     def together(self) -> Int64Array:
-        """Returns the pairs that run at the same time: a number for each, ascending."""
+        """Returns the pairs that run at the same time, as one number each, ascending."""
         order = np.argsort(self.start, kind="stable")
         start, end, count = self.start[order], self.end[order], len(order)
         later = np.maximum(start.searchsorted(end) - np.arange(count) - 1, 0)
         first = np.repeat(np.arange(count), later)
         second = first + 1 + np.arange(len(first)) - np.repeat(later.cumsum() - later, later)
-        both = np.minimum(end[first], end[second]) - start[second]
+        overlap_ns = np.minimum(end[first], end[second]) - start[second]
         length = end - start
-        enough = both > _TOLERANCE * np.minimum(length[first], length[second])
-        one, other = order[first[enough]], order[second[enough]]
-        return np.sort(np.minimum(one, other) * count + np.maximum(one, other))
+        enough = overlap_ns > _TOLERANCE * np.minimum(length[first], length[second])
+        first_, second_ = order[first[enough]], order[second[enough]]
+        return np.sort(np.minimum(first_, second_) * count + np.maximum(first_, second_))
 
     def distance(self, other: Spans) -> float:
-        """Returns the distance of another run, by overlapping pairs, times, and makespan."""
-        own, theirs = self.together(), other.together()
-        either = len(np.union1d(own, theirs))
-        pairs = 1 - len(np.intersect1d(own, theirs)) / either if either else 0.0
-        off = (np.abs(self.start - other.start) + np.abs(self.end - other.end)).mean()
-        longer = abs(other.makespan - self.makespan)
-        return float(pairs + (off + _MAKESPANS * longer) / max(self.makespan, 1.0))
+        """Returns how far another run is, by overlapping pairs, times and makespan; 0: equal."""
+        mine, theirs = self.together(), other.together()
+        either = len(np.union1d(mine, theirs))
+        pairs = 1 - len(np.intersect1d(mine, theirs)) / either if either else 0.0
+        error_ns = (np.abs(self.start - other.start) + np.abs(self.end - other.end)).mean()
+        makespan_error_ns = abs(other.makespan - self.makespan)
+        return float(
+            pairs + (error_ns + _MAKESPAN_WEIGHT * makespan_error_ns) / max(self.makespan, 1.0)
+        )
 
     def tails(self) -> Tails:
-        """Launches that started while others ran."""
-        found: list[tuple[int, int]] = []
+        """Returns the launches that started while others ran."""
+        pairs: list[tuple[int, int]] = []
         running: list[int] = []
         for number in np.argsort(self.start, kind="stable").tolist():
             running = [k for k in running if self.end[k] > self.start[number]]
             if running:
-                found.append((min(running, key=self.end.__getitem__), number))
+                pairs.append((min(running, key=self.end.__getitem__), number))
             running.append(number)
-        first, second = np.array(found, np.int64).reshape(-1, 2).T
+        first, second = np.array(pairs, np.int64).reshape(-1, 2).T
         return Tails(first, second, self.end[first] - self.start[second])

@@ -29,7 +29,7 @@ def slowdowns(
     device: str | os.PathLike[str] | DeviceSpec,
     profiles: Mapping[str, KernelProfile],
 ) -> tuple[float, ...]:
-    """How many times as long the blocks of each launch take while all are resident as alone.
+    """Returns how many times as long each launch's blocks take while all are resident as alone.
 
     Args:
         launches: with durations, which are those of a launch alone. They come to an idle GPU in
@@ -53,38 +53,40 @@ def slowdowns(
     """
     spec = find_device(device)
     known = instances("slowdowns", "launches", launches, Launch)
-    for each in known:
-        if each.duration is None:
-            raise ValueError(f"slowdowns.launches: {shown(each)} has no duration, which is needed")
+    for launch_ in known:
+        if launch_.duration is None:
+            raise ValueError(
+                f"slowdowns.launches: {shown(launch_)} has no duration, which is needed"
+            )
     if not known:
         return ()
-    seq = Sequence([replace(each, stream=number) for number, each in enumerate(known)])
+    seq = Sequence([replace(launch_, stream=number) for number, launch_ in enumerate(known)])
     rows = neighbours_of(seq, spec, MEASURED, profiles)
     assert rows is not None
     alone = [mixture({number: launch}, spec) for number, launch in enumerate(known)]
     mixtures = [*alone, mixture(dict(enumerate(known)), spec)]
     times = _core.contention_times(rows, spec.sms, alone, mixtures)
-    found = []
+    factors = []
     for number in range(len(known)):
         before = _mean_time(alone[number], times[number], number)
         together = _mean_time(mixtures[-1], times[-1], number)
         if before is None or together is None:
             raise ValueError(f"launches: no block of launch {number} finds room beside the others")
-        found.append(together / before)
-    return tuple(found)
+        factors.append(together / before)
+    return tuple(factors)
 
 
 def mixture(launches: Mapping[int, Launch], spec: DeviceSpec) -> Mixture:
-    """Returns the contents of SMs after launches, by number, arrived at an idle GPU."""
-    staying = [replace(held(each), cooperative=False) for each in launches.values()]
+    """Returns how many blocks each SM has, by kind of SM, after launches came to an idle GPU."""
+    staying = [replace(held(launch), cooperative=False) for launch in launches.values()]
     counts = [
         np.bincount(placement.smid[placement.smid >= 0], minlength=spec.sms).tolist()
         for placement in predict(Sequence(staying), spec)
     ]
-    alike = Counter(zip(*counts, strict=True))
+    sms_by_counts = Counter(zip(*counts, strict=True))
     return [
         ([pair for pair in zip(launches, blocks, strict=True) if pair[1]], sms)
-        for blocks, sms in sorted(alike.items())
+        for blocks, sms in sorted(sms_by_counts.items())
         if any(blocks)
     ]
 

@@ -84,11 +84,8 @@ class KernelProfile:
 def profile_for(
     launch: Launch, number: int, profiles: Mapping[str, KernelProfile]
 ) -> KernelProfile:
-    """Returns the profile of a launch, by its name.
-
-    Raises:
-        TypeError, ValueError: there is none, or something else.
-    """
+    """Returns the profile of a launch, by its name. Raises TypeError or ValueError: there is none,
+    or something else."""
     if not isinstance(profiles, Mapping):
         raise TypeError(
             "profiles: a profile for the name of each launch is needed, such as "
@@ -105,6 +102,7 @@ def profile_for(
 
 
 def _check(name: str, value: object, most: float) -> None:
+    """Checks a number of a profile: 0 to ``most``."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise TypeError(f"KernelProfile.{name}: a number is needed, got {shown(value)}")
     if not 0 <= value <= most:
@@ -125,9 +123,9 @@ def save_profiles(profiles: Iterable[KernelProfile], path: str | os.PathLike[str
         >>> tb.sm.save_profiles([profile], "profiles.json")  # doctest: +SKIP
     """
     rows = []
-    for each in items("save_profiles", "profiles", profiles):
-        instance("save_profiles", "profiles", each, KernelProfile)
-        rows.append(asdict(each))
+    for profile in items("save_profiles", "profiles", profiles):
+        instance("save_profiles", "profiles", profile, KernelProfile)
+        rows.append(asdict(profile))
     text = json.dumps({_KEY: _VERSION, "profiles": rows}, indent=1)
     with storage.replacing(storage.as_path(path)) as file:
         file.write(text.encode() + b"\n")

@@ -8,12 +8,7 @@ import numpy as np
 
 from tbsched.errors import shown
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.neighbours.profiles import (
-    INSIDE,
-    RESOURCES,
-    KernelProfile,
-    profile_for,
-)
+from tbsched.prediction.neighbours.profiles import INSIDE, RESOURCES, KernelProfile, profile_for
 from tbsched.program.sequence import Launch, Sequence
 
 MEASURED = "measured"
@@ -22,7 +17,7 @@ Row = tuple[list[float], list[float]]
 Neighbours = list[Row]
 
 _WARP = 32
-_MOST_OF_TIME = 0.9  # largest share of its time that a block waits for memory
+_MAX_MEMORY_SHARE = 0.9  # largest share of its time that a block waits for memory
 
 
 def neighbours_of(
@@ -31,7 +26,7 @@ def neighbours_of(
     interference: str | None,
     profiles: Mapping[str, KernelProfile] | None,
 ) -> Neighbours | None:
-    """Returns the interference of launches; None if no launch slows another one.
+    """Returns each launch's demand for shared resources; None: launches do not slow each other.
 
     Raises:
         TypeError, ValueError: an unknown way; profiles without it, or it without profiles; a
@@ -53,13 +48,13 @@ def neighbours_of(
     if any(launch.meets is not None for launch in launches):
         raise ValueError("interference: of launches that meet others it is not known")
     return [
-        row_of(profile_for(launch, number, profiles), launch, spec)
+        demand_of(profile_for(launch, number, profiles), launch, spec)
         for number, launch in enumerate(launches)
     ]
 
 
-def row_of(profile: KernelProfile, launch: Launch, spec: DeviceSpec) -> Row:
-    """Returns the demand of a launch's block for shared resources."""
+def demand_of(profile: KernelProfile, launch: Launch, spec: DeviceSpec) -> Row:
+    """Returns the shares of resources that a launch's block needs, and its waits."""
     durations = launch.block_durations()
     assert durations is not None
     seconds = float(np.mean(durations))
@@ -69,5 +64,5 @@ def row_of(profile: KernelProfile, launch: Launch, spec: DeviceSpec) -> Row:
     # Each processing block serves one of its warps at a time.
     warps = max(1.0, launch.threads / _WARP / spec.processing_blocks)
     waits = [share / warps for share in shares[: len(INSIDE)]]
-    memory = min(profile.memory_wait / seconds, _MOST_OF_TIME)
+    memory = min(profile.memory_wait / seconds, _MAX_MEMORY_SHARE)
     return shares, [*waits, memory / (1 + profile.far), memory * profile.far / (1 + profile.far)]

@@ -16,13 +16,9 @@ from tbsched.program.sequence import Launch, Sequence
 
 
 def finds_room(
-    staying: Several[Launch],
-    ending: Several[Launch],
-    spec: DeviceSpec,
-    policy: str,
-    before: Several[Iterable[int]] | None = None,
-    beside: Several[Iterable[int]] | None = None,
-) -> bool:
+    staying: Several[Launch], ending: Several[Launch], spec: DeviceSpec, policy: str,
+    before: Several[Iterable[int]] | None = None, beside: Several[Iterable[int]] | None = None,
+) -> bool:  # fmt: skip
     """Returns whether the last launch that stays is sure to be resident; False: it is not known.
 
     Args:
@@ -43,6 +39,7 @@ def finds_room(
     beside = before if beside is None else beside
 
     def launch_indices(ending_indices: Several[Iterable[int]] | None) -> list[list[int]]:
+        """Returns rows of indices among all launches, given those among the ending ones."""
         if ending_indices is None:
             return [list(range(len(launches)))] * first_ending
         return [[first_ending + k for k in row] for row in ending_indices]
@@ -59,12 +56,9 @@ def finds_room(
 
 
 def _known_blocks_per_sm(
-    staying: Several[Launch],
-    before: Several[Iterable[int]] | None,
-    beside: Several[Iterable[int]] | None,
-    spec: DeviceSpec,
-    policy: str,
-) -> list[list[list[int]]]:
+    staying: Several[Launch], before: Several[Iterable[int]] | None,
+    beside: Several[Iterable[int]] | None, spec: DeviceSpec, policy: str,
+) -> list[list[list[int]]]:  # fmt: skip
     """Returns the possible tables (SMs, launches) of blocks of the first launches, if known.
 
     They are known of launches that arrive at an idle GPU one after the other: all other launches

@@ -31,10 +31,10 @@ Answer: TypeAlias = Counts | bool | None
 Values: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Weights: TypeAlias = Any  # one number per outcome
 # Budget of all levels together, in CP-SAT's deterministic time: some seconds.
-MOST_WORK = 8.0
+MAX_WORK = 8.0
 _FIRST_WORK = 1.0  # budget of one level, before a tighter relaxation is tried
-MOST_VARIABLES = 200_000
-_NONE = 1 << 20  # no level: behind all others
+MAX_VARIABLES = 200_000
+_NO_LEVEL = 1 << 20  # no level: behind all others
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +117,11 @@ def solver(seconds: Callable[[], float]) -> Callable[..., Answer] | None:
         return None
 
     def solve(outcomes: Any, groups: Any, stages: Any, waiting: Any) -> Answer:
+        """Returns counts that solve the program; None: there are none; False: undecided."""
         program = _IntegerProgram(
-            [_outcomes(*each) for each in outcomes],
-            [_group(*each) for each in groups],
-            [Stage(*each) for each in stages],
+            [_outcomes_of(*outcome) for outcome in outcomes],
+            [_group_of(*group) for group in groups],
+            [Stage(*stage) for stage in stages],
             [Waiting(*each) for each in waiting],
         )
         return program.solve(_cp_model(), seconds())
@@ -130,9 +131,7 @@ def solver(seconds: Callable[[], float]) -> Callable[..., Answer] | None:
 
 def _cp_model() -> Any:
     """Returns CP-SAT's module; a Ctrl-C during its import of a second stays a KeyboardInterrupt.
-
-    pybind11 turns the interrupt into an ImportError that has it as its cause.
-    """
+    pybind11 turns the interrupt into an ImportError that has it as its cause."""
     try:
         from ortools.sat.python import cp_model
     except ImportError as error:
@@ -142,24 +141,25 @@ def _cp_model() -> Any:
     return cp_model
 
 
-def _group(domain: int, outcomes: int, units: int, ranks: Any, positions: Any) -> Group:
+def _group_of(domain: int, outcomes: int, units: int, ranks: Any, positions: Any) -> Group:
+    """Returns a group from the core's values."""
     return Group(domain, outcomes, units, ranks.reshape(units, -1), positions.reshape(units, -1))
 
 
-def _outcomes(rows: Int32Array, at: Int32Array) -> Outcomes:
-    return Outcomes(rows[:, :-2], rows[:, -2], rows[:, -1], at[..., 0], at[..., 1], at[..., 2])
+def _outcomes_of(rows: Int32Array, by_stage: Int32Array) -> Outcomes:
+    """Returns a unit's outcomes from the core's rows and its values by stage and SM."""
+    return Outcomes(
+        rows[:, :-2], rows[:, -2], rows[:, -1], by_stage[..., 0], by_stage[..., 1], by_stage[..., 2]
+    )
 
 
 class _IntegerProgram:
-    """The outcomes, units and launches of one question, tried at all levels of the launches."""
+    """The integer program of one question, solved for all levels at which launches may stop."""
 
     def __init__(
-        self,
-        outcomes: list[Outcomes],
-        groups: list[Group],
-        stages: list[Stage],
+        self, outcomes: list[Outcomes], groups: list[Group], stages: list[Stage],
         waiting: list[Waiting],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.outcomes, self.groups, self.waiting = outcomes, groups, waiting
         self.earlier, self.last = stages[:-1], stages[-1]
         self.most_position = max(int(group.positions.max()) for group in groups)
@@ -170,7 +170,7 @@ class _IntegerProgram:
         self.indicators: dict[tuple[int, int, bool], Any] = {}
 
     @staticmethod
-    def _levels(stage: Stage) -> int:
+    def _level_count(stage: Stage) -> int:
         """Returns the number of levels at which a launch may stop: 1 if it takes all room."""
         if stage.waits:
             return 1
@@ -178,15 +178,15 @@ class _IntegerProgram:
 
     def allowed(self, outcomes: Outcomes, stage: int, level: int) -> Values:
         """Returns, for each outcome, whether a unit may have it if a launch stops at a level."""
-        own = self.earlier[stage]
+        launch = self.earlier[stage]
         taken, left = outcomes.taken[:, stage], outcomes.left[:, stage]
-        if own.waits:
+        if launch.waits:
             return np.ones(len(taken), bool)
-        if own.way == "single":
+        if launch.way == "single":
             fits = (left <= level + 1) & ((taken == 0) | (left >= level))
         else:
-            came_to = _level_of(own, left + 1, _idle(outcomes, stage, 1))
-            fits = (taken == 0) | (came_to <= level)
+            last_level = _level_of(launch, left + 1, _idle(outcomes, stage, 1))
+            fits = (taken == 0) | (last_level <= level)
         return np.asarray(fits.all(axis=1))
 
     def places(self, outcomes: Outcomes, stage: int, level: int | None) -> Values:
@@ -197,15 +197,15 @@ class _IntegerProgram:
             stage: index of the launch.
             level: counts only the parts before the launch reaches this level; None: all parts.
         """
-        own = self.earlier[stage]
+        launch = self.earlier[stage]
         room = np.asarray(outcomes.taken[:, stage] + outcomes.left[:, stage])
-        if own.way != "whole_tpcs":
-            before = room if level is None else np.clip(level - (own.most_room - room), 0, room)
+        if launch.way != "whole_tpcs":
+            before = room if level is None else np.clip(level - (launch.most_room - room), 0, room)
             return np.asarray(before.sum(axis=1))
         room, idle = np.asarray(room[:, 0]), outcomes.idle[:, stage, 0] > 0
         if level is None:
             return room
-        before = np.clip(level - (own.most_room - room + 1), 0, room)
+        before = np.clip(level - (launch.most_room - room + 1), 0, room)
         at_idle = np.maximum(before, np.minimum(room, 1))
         return np.asarray(np.where(idle & (level > 0), at_idle, before))
 
@@ -218,19 +218,19 @@ class _IntegerProgram:
         """
         deadline = time.monotonic() + seconds
         answer: Answer = None
-        work = MOST_WORK
-        every = [np.ones(len(each.room), bool) for each in self.outcomes]
-        for levels, masks in self._possible_levels((), every):
+        work = MAX_WORK
+        all_outcomes = [np.ones(len(outcome.room), bool) for outcome in self.outcomes]
+        for levels, masks in self._possible_levels((), all_outcomes):
             variables = sum(int(masks[group.outcomes].sum()) for group in self.groups)
-            left = deadline - time.monotonic()
-            if variables > MOST_VARIABLES or left <= 0 or work <= 0:
+            seconds_left = deadline - time.monotonic()
+            if variables > MAX_VARIABLES or seconds_left <= 0 or work <= 0:
                 return False
-            found, spent = self._solved_at(cp, levels, masks, left, work)
+            solution, spent = self._solved_at(cp, levels, masks, seconds_left, work)
             work -= spent
-            if found is False:
+            if solution is False:
                 answer = False
-            elif found is not None:
-                return found
+            elif solution is not None:
+                return solution
         return answer
 
     def _possible_levels(
@@ -248,7 +248,7 @@ class _IntegerProgram:
         if stage == len(self.earlier):
             yield levels, masks
             return
-        for level in range(self._levels(self.earlier[stage])):
+        for level in range(self._level_count(self.earlier[stage])):
             allowed = [
                 mask & self.allowed(each, stage, level)
                 for each, mask in zip(self.outcomes, masks, strict=True)
@@ -261,50 +261,50 @@ class _IntegerProgram:
         """Returns the answer for these levels, and its work in deterministic time of CP-SAT."""
         model = cp.CpModel()
         self.indicators = {}
-        counts = self._counts(model, masks)
+        counts = self._add_counts(model, masks)
         self._add_sums(model, counts)
-        for stage, own in enumerate(self.earlier):
-            if own.waits_whole:
+        for stage, launch in enumerate(self.earlier):
+            if launch.waits_whole:
                 continue
-            if own.way != "single":
+            if launch.way != "single":
                 self._add_clusters(model, counts, stage, levels[stage])
-            elif not own.waits:
+            elif not launch.waits:
                 self._add_preference(model, counts, stage, levels[stage])
         self._add_waiting(model, counts)
         self._add_room(model, counts)
-        found, spent = _solved(cp, model, seconds, work)
-        if found is None or found is False:
-            return found, spent
+        solution, spent = _run_solver(cp, model, seconds, work)
+        if solution is None or solution is False:
+            return solution, spent
         answer = []
-        for group, each in zip(self.groups, counts, strict=True):
-            keys = {k: self._preference(group, k, levels) for k in each}
-            order = sorted(each, key=keys.__getitem__)
-            answer.append([(k, n) for k in order if (n := found.value(each[k]))])
+        for group, variables in zip(self.groups, counts, strict=True):
+            keys = {k: self._preference(group, k, levels) for k in variables}
+            order = sorted(variables, key=keys.__getitem__)
+            answer.append([(k, n) for k in order if (n := solution.value(variables[k]))])
         return answer, spent
 
     def _preference(self, group: Group, outcome: int, levels: tuple[int, ...]) -> tuple[int, ...]:
         """Returns a sort key of an outcome: those that gave a block of the level come first."""
         outcomes, key = self.outcomes[group.outcomes], []
-        for stage, own in enumerate(self.earlier):
+        for stage, launch in enumerate(self.earlier):
             taken, left = outcomes.taken[outcome, stage], outcomes.left[outcome, stage]
-            came_to = _level_of(own, left + 1, _idle(outcomes, stage, 1)[outcome])
-            first = _level_of(own, left, _idle(outcomes, stage, 0)[outcome])
-            gave = ((taken > 0) & (came_to == levels[stage])).sum()
-            kept = ((left > 0) & (first == levels[stage])).sum()
+            last_level = _level_of(launch, left + 1, _idle(outcomes, stage, 1)[outcome])
+            next_level = _level_of(launch, left, _idle(outcomes, stage, 0)[outcome])
+            gave = ((taken > 0) & (last_level == levels[stage])).sum()
+            kept = ((left > 0) & (next_level == levels[stage])).sum()
             key.append(int(kept) - int(gave))
         return tuple(key)
 
     def _may_fit(self, masks: list[Values]) -> bool:
-        """Returns whether simple bounds by each kind of SM alone allow a solution."""
+        """Returns whether bounds on each kind of SM allow a solution at all."""
         if not all(mask.any() for mask in masks):
             return False
         units = self.units
         used = range(len(units))
-        for stage, own in enumerate(self.earlier):
+        for stage, launch in enumerate(self.earlier):
             columns = [self.outcomes[k].blocks[masks[k], stage] for k in used]
             least = sum(units[k] * int(c.min()) for k, c in zip(used, columns, strict=True))
             most = sum(units[k] * int(c.max()) for k, c in zip(used, columns, strict=True))
-            if least > own.blocks or (most < own.blocks and not own.waits):
+            if least > launch.blocks or (most < launch.blocks and not launch.waits):
                 return False
         if self.last.parts > 1:
             return True
@@ -315,7 +315,7 @@ class _IntegerProgram:
         """Returns the number of clusters of the last launch; of blocks, if it has no clusters."""
         return self.last.blocks // (self.last.parts * self.last.on_part)
 
-    def _counts(self, model: Any, masks: list[Values]) -> list[dict[int, Any]]:
+    def _add_counts(self, model: Any, masks: list[Values]) -> list[dict[int, Any]]:
         """Adds the main variables: how many units of each group have each outcome."""
         counts = []
         for group in self.groups:
@@ -327,7 +327,7 @@ class _IntegerProgram:
             counts.append(units_by_outcome)
         return counts
 
-    def _weighted(
+    def _weighted_sum(
         self, counts: Several[dict[int, Any]], weights: Several[Values], domain: int | None
     ) -> Any:
         """Returns the sum of the weights of all units' outcomes.
@@ -338,61 +338,64 @@ class _IntegerProgram:
             domain: sums over its units only; None: over all units.
         """
         terms, factors = [], []
-        for group, own in zip(self.groups, counts, strict=True):
+        for group, variables in zip(self.groups, counts, strict=True):
             if domain is not None and group.domain != domain:
                 continue
             weight = weights[group.outcomes]
-            for k, one in own.items():
+            for k, variable in variables.items():
                 if weight[k]:
-                    terms.append(one)
+                    terms.append(variable)
                     factors.append(int(weight[k]))
         return _scalar(terms, factors)
 
     def _add_sums(self, model: Any, counts: list[dict[int, Any]]) -> None:
         """Requires that each launch has all its blocks resident; one that waits may have fewer."""
-        for stage, own in enumerate(self.earlier):
-            sums = self._weighted(counts, [each.blocks[:, stage] for each in self.outcomes], None)
-            if own.waits:
-                model.add(sums <= own.blocks)
+        for stage, launch in enumerate(self.earlier):
+            sums = self._weighted_sum(
+                counts, [outcome.blocks[:, stage] for outcome in self.outcomes], None
+            )
+            if launch.waits:
+                model.add(sums <= launch.blocks)
             else:
-                model.add(sums == own.blocks)
+                model.add(sums == launch.blocks)
 
     def _domains(self) -> list[int]:
+        """Returns the numbers of the domains (GPCs), ascending."""
         return sorted({group.domain for group in self.groups})
 
     def _add_clusters(
         self, model: Any, counts: list[dict[int, Any]], stage: int, level: int
     ) -> None:
-        """Adds how many clusters of a launch each GPC gets if the launch stops at a level.
-
-        All that fit before the level enter. Then the GPCs get one each, in passes, while one fits.
-        """
-        own = self.earlier[stage]
-        size = own.parts * own.on_part
-        most = own.blocks // size
-        taken = [each.taken[:, stage].sum(axis=1) for each in self.outcomes]
+        """Adds how many clusters of a launch each GPC gets if the launch stops at a level. All that
+        fit before the level enter. Then the GPCs get one each, in passes, while one fits."""
+        launch = self.earlier[stage]
+        size = launch.parts * launch.on_part
+        most = launch.blocks // size
+        taken = [outcome.taken[:, stage].sum(axis=1) for outcome in self.outcomes]
         passes = model.new_int_var(0, most, "")
         before_it = 1
         for domain in self._domains():
             clusters = model.new_int_var(0, most, "")
-            model.add(self._weighted(counts, taken, domain) == clusters * size)
+            model.add(self._weighted_sum(counts, taken, domain) == clusters * size)
             self._add_order(model, counts, stage, domain, clusters)
-            if own.waits:
-                _Fits(self, model, counts, stage, domain, None).at_most(clusters, [])
+            if launch.waits:
+                _ClusterBounds(self, model, counts, stage, domain, None).require_at_most(
+                    clusters, []
+                )
                 continue
             in_last = model.new_bool_var("")  # the domain is in the last pass
             model.add(in_last <= before_it)
             before_it = in_last
             earlier = model.new_int_var(0, most, "")
-            before = _Fits(self, model, counts, stage, domain, level)
-            before.at_most(earlier, [])
-            before.at_least(earlier, [])
+            before = _ClusterBounds(self, model, counts, stage, domain, level)
+            before.require_at_most(earlier, [])
+            before.require_at_least(earlier, [])
             model.add(earlier <= clusters)
             model.add(clusters <= earlier + passes + in_last)
             is_full = model.new_bool_var("")
             model.add(clusters >= earlier + passes + in_last).only_enforce_if(is_full.negated())
-            through = _Fits(self, model, counts, stage, domain, level + 1)
-            through.at_most(clusters, [is_full])
+            through = _ClusterBounds(self, model, counts, stage, domain, level + 1)
+            through.require_at_most(clusters, [is_full])
 
     def _add_order(
         self, model: Any, counts: list[dict[int, Any]], stage: int, domain: int, clusters: Any
@@ -402,26 +405,33 @@ class _IntegerProgram:
         A TPC has at most one part of each cluster. A TPC that takes fewer parts has no place left
         that precedes the last place taken on another TPC.
         """
-        own = self.earlier[stage]
-        in_tpcs = own.way == "whole_tpcs"
+        launch = self.earlier[stage]
+        in_tpcs = launch.way == "whole_tpcs"
         ends: dict[tuple[int, int, int], list[Any]] = {}  # last level taken, first left, taken
-        for group, each in zip(self.groups, counts, strict=True):
+        for group, variables in zip(self.groups, counts, strict=True):
             if group.domain != domain:
                 continue
             outcomes = self.outcomes[group.outcomes]
             taken, left = outcomes.taken[:, stage], outcomes.left[:, stage]
-            last = np.where(taken > 0, _level_of(own, left + 1, _idle(outcomes, stage, 1)), -1)
-            first = np.where(left > 0, _level_of(own, left, _idle(outcomes, stage, 0)), _NONE)
-            for k, one in each.items():
+            last = np.where(taken > 0, _level_of(launch, left + 1, _idle(outcomes, stage, 1)), -1)
+            first = np.where(
+                left > 0, _level_of(launch, left, _idle(outcomes, stage, 0)), _NO_LEVEL
+            )
+            for k, variable in variables.items():
                 end = (int(last[k].max()), int(first[k].min()), int(taken[k, 0]))
-                ends.setdefault(end, []).append(one)
+                ends.setdefault(end, []).append(variable)
         is_more: dict[int, Any] = {}  # by n, the indicator that the domain has n clusters or more
         if in_tpcs:
             for number in range(1, max(taken for _, _, taken in ends) + 2):
                 is_more[number] = model.new_bool_var("")
                 model.add(clusters >= number).only_enforce_if(is_more[number])
                 model.add(clusters < number).only_enforce_if(is_more[number].negated())
-                too_many = [one for end, all_ in ends.items() for one in all_ if end[2] >= number]
+                too_many = [
+                    variable
+                    for end, variables_ in ends.items()
+                    for variable in variables_
+                    if end[2] >= number
+                ]
                 if too_many:
                     model.add(sum(too_many) == 0).only_enforce_if(is_more[number].negated())
         last = model.new_int_var(-1, self.most_position, "")
@@ -431,13 +441,18 @@ class _IntegerProgram:
             at_last = [comes_to, *behind]
             behind = [comes_to.negated()]
             self._add_preference_in(model, counts, stage, level, domain, last, is_more, at_last)
-            further = [one for end, all_ in ends.items() for one in all_ if end[0] >= level]
+            further = [
+                variable
+                for end, variables_ in ends.items()
+                for variable in variables_
+                if end[0] >= level
+            ]
             model.add(sum(further) == 0).only_enforce_if(comes_to.negated())
             for number in sorted({end[2] for end in ends}) if in_tpcs else (0,):
                 out = [
-                    one
-                    for end, all_ in ends.items()
-                    for one in all_
+                    variable
+                    for end, variables_ in ends.items()
+                    for variable in variables_
                     if end[1] < level and (not in_tpcs or end[2] == number)
                 ]
                 if out:
@@ -449,86 +464,86 @@ class _IntegerProgram:
     ) -> None:
         """Requires that SMs up to one in the order of preference gave their room of this level."""
         ranks = [group.ranks for group in self.groups]
-        last = model.new_int_var(-1, max(int(each.max()) for each in ranks), "")
-        for group, each in zip(self.groups, counts, strict=True):
+        last = model.new_int_var(-1, max(int(rank.max()) for rank in ranks), "")
+        for group, variables in zip(self.groups, counts, strict=True):
             outcomes = self.outcomes[group.outcomes]
             taken, left = outcomes.taken[:, stage], outcomes.left[:, stage]
             gave, kept = (taken > 0) & (left == level), left == level + 1
-            _add_order_of_units(model, each, gave, kept, last, group.ranks)
+            _add_order_of_units(model, variables, gave, kept, last, group.ranks)
 
     def _add_preference_in(
         self, model: Any, counts: list[dict[int, Any]], stage: int, level: int, domain: int,
         last: Any, is_more: dict[int, Any], when: list[Any],
     ) -> None:  # fmt: skip
-        """Requires the order of preference at the last level at which a domain takes clusters.
-
-        TPCs with a part of every cluster may keep a place, since no TPC has two parts of a cluster.
-        """
-        own = self.earlier[stage]
-        in_tpcs = own.way == "whole_tpcs"
+        """Requires the order of preference at the last level at which a domain takes clusters. TPCs
+        with a part of every cluster may keep a place, since no TPC has two parts of a cluster."""
+        launch = self.earlier[stage]
+        in_tpcs = launch.way == "whole_tpcs"
         skipped = []
-        for group, each in zip(self.groups, counts, strict=True):
+        for group, variables in zip(self.groups, counts, strict=True):
             if group.domain != domain:
                 continue
             outcomes = self.outcomes[group.outcomes]
             taken, left = outcomes.taken[:, stage], outcomes.left[:, stage]
-            came_to = _level_of(own, left + 1, _idle(outcomes, stage, 1))
-            first = _level_of(own, left, _idle(outcomes, stage, 0))
-            gave = (taken > 0) & (came_to == level)
-            kept = (left > 0) & (first == level)
+            last_level = _level_of(launch, left + 1, _idle(outcomes, stage, 1))
+            next_level = _level_of(launch, left, _idle(outcomes, stage, 0))
+            gave = (taken > 0) & (last_level == level)
+            kept = (left > 0) & (next_level == level)
             if not in_tpcs:
-                _add_order_of_units(model, each, gave, kept, last, group.positions, when)
+                _add_order_of_units(model, variables, gave, kept, last, group.positions, when)
                 continue
             gave, kept, taken = gave[:, 0], kept[:, 0], taken[:, 0]
-            given = _up_to(model, last, group.positions[:, 0])
-            _add_bound(model, each, gave, given, when)
+            given = _count_up_to(model, last, group.positions[:, 0])
+            _add_bound(model, variables, gave, given, when)
             # An idle TPC has no place at the next level. So one that is not idle and has as much
             # room may be behind it.
             is_like_idle = (outcomes.idle[:, stage, 0] == 0) & (
-                taken + outcomes.left[:, stage, 0] == own.most_room
+                taken + outcomes.left[:, stage, 0] == launch.most_room
             )
-            skips = model.new_int_var(0, own.parts - 1, "")
+            skips = model.new_int_var(0, launch.parts - 1, "")
             skipped.append(skips)
-            for number in sorted({int(taken[k]) for k in each}):
+            for number in sorted({int(taken[k]) for k in variables}):
                 some = kept & (taken <= number)
                 behind = group.units - given
-                _add_bound(model, each, some & ~is_like_idle, behind, [*when, is_more[number + 1]])
-                _add_bound(model, each, some, behind + skips, [*when, is_more[number + 1]])
+                _add_bound(
+                    model, variables, some & ~is_like_idle, behind, [*when, is_more[number + 1]]
+                )
+                _add_bound(model, variables, some, behind + skips, [*when, is_more[number + 1]])
         if skipped:
-            model.add(sum(skipped) <= own.parts - 1)
+            model.add(sum(skipped) <= launch.parts - 1)
 
     def _add_waiting(self, model: Any, counts: list[dict[int, Any]]) -> None:
         """Requires that pending blocks enter in whole clusters, and no more than are pending."""
-        for own in self.waiting:
-            blocks = [each.blocks[:, own.place] for each in self.outcomes]
-            if own.together == 1:
-                model.add(self._weighted(counts, blocks, None) <= own.most)
+        for launch in self.waiting:
+            blocks = [outcome.blocks[:, launch.place] for outcome in self.outcomes]
+            if launch.together == 1:
+                model.add(self._weighted_sum(counts, blocks, None) <= launch.most)
                 continue
             all_clusters = []
             for domain in self._domains():
-                clusters = model.new_int_var(0, own.most // own.together, "")
+                clusters = model.new_int_var(0, launch.most // launch.together, "")
                 all_clusters.append(clusters)
-                model.add(self._weighted(counts, blocks, domain) <= clusters * own.together)
-                if own.on_tpc > 1:
-                    self._add_entering_tpcs(model, counts, own, domain, clusters)
-            model.add(sum(all_clusters) * own.together <= own.most)
+                model.add(self._weighted_sum(counts, blocks, domain) <= clusters * launch.together)
+                if launch.on_tpc > 1:
+                    self._add_entering_tpcs(model, counts, launch, domain, clusters)
+            model.add(sum(all_clusters) * launch.together <= launch.most)
 
     def _add_entering_tpcs(
-        self, model: Any, counts: list[dict[int, Any]], own: Waiting, domain: int, clusters: Any
+        self, model: Any, counts: list[dict[int, Any]], launch: Waiting, domain: int, clusters: Any
     ) -> None:
         """Requires that pending clusters enter only domains with enough TPCs that have room."""
         units = sum(group.units for group in self.groups if group.domain == domain)
         some = model.new_bool_var("")
-        barred = [(each.barred >> own.place & 1) for each in self.outcomes]
-        parts = own.together // own.on_tpc
-        model.add(self._weighted(counts, barred, domain) <= units - parts).only_enforce_if(some)
+        barred = [(outcome.barred >> launch.place & 1) for outcome in self.outcomes]
+        parts = launch.together // launch.on_tpc
+        model.add(self._weighted_sum(counts, barred, domain) <= units - parts).only_enforce_if(some)
         model.add(clusters == 0).only_enforce_if(some.negated())
-        for group, each in zip(self.groups, counts, strict=True):
+        for group, variables in zip(self.groups, counts, strict=True):
             if group.domain != domain:
                 continue
-            entered = self.outcomes[group.outcomes].blocks[:, own.place] // own.on_tpc
+            entered = self.outcomes[group.outcomes].blocks[:, launch.place] // launch.on_tpc
             for number in sorted(set(entered.tolist())):
-                more = [one for k, one in each.items() if entered[k] >= number]
+                more = [variable for k, variable in variables.items() if entered[k] >= number]
                 if number > 1 and more:
                     enough = model.new_bool_var("")
                     model.add(clusters >= number).only_enforce_if(enough)
@@ -537,9 +552,9 @@ class _IntegerProgram:
     def _add_room(self, model: Any, counts: list[dict[int, Any]]) -> None:
         """Requires that not all of the last launch finds room."""
         wanted, parts = self._last_clusters(), self.last.parts
-        rooms = [each.room for each in self.outcomes]
+        rooms = [outcome.room for outcome in self.outcomes]
         if parts == 1:
-            model.add(self._weighted(counts, rooms, None) <= wanted - 1)
+            model.add(self._weighted_sum(counts, rooms, None) <= wanted - 1)
             return
         fits = []
         for domain in self._domains():
@@ -554,12 +569,12 @@ class _IntegerProgram:
             )
             clusters = model.new_int_var(0, most, "")
             fits.append(clusters)
-            _Fits(self, model, counts, None, domain, None).at_most(clusters, [])
+            _ClusterBounds(self, model, counts, None, domain, None).require_at_most(clusters, [])
         model.add(sum(fits) <= wanted - 1)
 
 
-class _Fits:
-    """Bounds on the clusters of a launch that fit into a domain's places.
+class _ClusterBounds:
+    """Constraints on how many clusters of a launch fit into a domain's places.
 
     Each part of a cluster that takes whole TPCs is on another TPC. So if c clusters fit, the sum
     of min(places, c) over TPCs is at least c times the parts, and otherwise less.
@@ -573,8 +588,8 @@ class _Fits:
         own = program.last if stage is None else program.earlier[stage]
         self.parts, self.in_tpcs = own.parts, own.way == "whole_tpcs"
         self.places = [
-            each.room if stage is None else program.places(each, stage, level)
-            for each in program.outcomes
+            outcome.room if stage is None else program.places(outcome, stage, level)
+            for outcome in program.outcomes
         ]
         most = [
             int(self.places[group.outcomes][list(each)].max())
@@ -584,31 +599,40 @@ class _Fits:
         # If this many clusters fit, no TPC has more places than clusters.
         self.enough = max(most, default=0) if self.in_tpcs and own.parts > 1 else 0
 
-    def at_most(self, clusters: Any, when: list[Any]) -> None:
+    def require_at_most(self, clusters: Any, when: list[Any]) -> None:
         """Requires that no more than ``clusters`` fit."""
         for number in range(self.enough - 1):
-            self._when(
-                clusters, number, when, self._sum(number + 1) <= (number + 1) * self.parts - 1
-            )
-        all_of_them = self._sum(None) <= (clusters + 1) * self.parts - 1
-        self._when(clusters, None, when, all_of_them)
+            self._add_for_count(
+                clusters, number, when,
+                self._sum_of_places(number + 1) <= (number + 1) * self.parts - 1,
+            )  # fmt: skip
+        all_of_them = self._sum_of_places(None) <= (clusters + 1) * self.parts - 1
+        self._add_for_count(clusters, None, when, all_of_them)
 
-    def at_least(self, clusters: Any, when: list[Any]) -> None:
+    def require_at_least(self, clusters: Any, when: list[Any]) -> None:
         """Requires that ``clusters`` fit."""
         for number in range(1, self.enough - 1):
-            self._when(clusters, number, when, self._sum(number) >= number * self.parts)
-        self._when(clusters, None, when, self._sum(None) >= clusters * self.parts)
+            self._add_for_count(
+                clusters, number, when, self._sum_of_places(number) >= number * self.parts
+            )
+        self._add_for_count(
+            clusters, None, when, self._sum_of_places(None) >= clusters * self.parts
+        )
 
-    def _sum(self, limit: int | None) -> Any:
+    def _sum_of_places(self, limit: int | None) -> Any:
         """Returns the sum over units of min(places, limit); None: no limit."""
-        places = self.places if limit is None else [np.minimum(each, limit) for each in self.places]
-        return self.program._weighted(self.counts, places, self.domain)
+        places = (
+            self.places if limit is None else [np.minimum(place, limit) for place in self.places]
+        )
+        return self.program._weighted_sum(self.counts, places, self.domain)
 
-    def _when(self, clusters: Any, number: int | None, when: list[Any], holds: Any) -> None:
-        """Adds ``holds`` for the case of ``number`` clusters; None: of ``enough - 1`` or more."""
+    def _add_for_count(
+        self, clusters: Any, number: int | None, when: list[Any], constraint: Any
+    ) -> None:
+        """Adds a constraint for ``number`` clusters; None: for ``enough - 1`` or more."""
         few = self.enough - 1
         if number is None and few <= 0:
-            self.model.add(holds).only_enforce_if(when)
+            self.model.add(constraint).only_enforce_if(when)
             return
         key = (clusters.index, few if number is None else number, number is None)
         known = self.program.indicators.get(key)
@@ -620,7 +644,7 @@ class _Fits:
             else:
                 self.model.add(clusters == number).only_enforce_if(known)
                 self.model.add(clusters != number).only_enforce_if(known.negated())
-        self.model.add(holds).only_enforce_if([*when, known])
+        self.model.add(constraint).only_enforce_if([*when, known])
 
 
 def _idle(outcomes: Outcomes, stage: int, taken: int) -> Values:
@@ -637,7 +661,7 @@ def _level_of(stage: Stage, room: Values, idle: Values) -> Values:
     return np.where(idle, 0, stage.most_room - room + 1)
 
 
-def _up_to(model: Any, last: Any, places: Values) -> Any:
+def _count_up_to(model: Any, last: Any, places: Values) -> Any:
     """Returns a variable that equals the number of places up to the variable ``last``."""
     places = np.sort(places)
     count = model.new_int_var(0, len(places), "")
@@ -653,7 +677,7 @@ def _add_order_of_units(
     model: Any, counts: dict[int, Any], gave: Values, kept: Values, last: Any,
     places: Values, when: list[Any] | None = None,
 ) -> None:  # fmt: skip
-    """Requires that SMs up to the place ``last`` gave their room of the level, and others kept it.
+    """Adds that SMs at places up to ``last`` gave their room of the level, and others kept it.
 
     Args:
         counts: units by outcome.
@@ -664,7 +688,9 @@ def _add_order_of_units(
     if not any(gave[k].any() or kept[k].any() for k in counts):
         return
     units = len(places)
-    some, whole = (_up_to(model, last, each) for each in (places.min(axis=1), places.max(axis=1)))
+    some, whole = (
+        _count_up_to(model, last, each) for each in (places.min(axis=1), places.max(axis=1))
+    )
     _add_bound(model, counts, gave.all(axis=1), whole, when)
     _add_bound(model, counts, kept.any(axis=1), units - whole, when)
     if places.shape[1] == 1:
@@ -690,7 +716,7 @@ def _scalar(terms: list[Any], factors: list[int]) -> Any:
     return _cp_model().LinearExpr.weighted_sum(terms, factors)
 
 
-def _solved(cp: Any, model: Any, seconds: float, work: float) -> tuple[Any, float]:
+def _run_solver(cp: Any, model: Any, seconds: float, work: float) -> tuple[Any, float]:
     """Solves a model; returns the solver that has a solution, and the work. Ctrl-C ends it.
 
     Most programs take milliseconds. Of the others a tighter linear relaxation decides some. In

@@ -37,12 +37,8 @@ class FreeRoom:
 
 
 def free_room(
-    spec: DeviceSpec,
-    policy: str,
-    state: InitialState,
-    beside: Several[Launch],
-    launch: Launch,
-) -> FreeRoom:
+    spec: DeviceSpec, policy: str, state: InitialState, beside: Several[Launch], launch: Launch,
+) -> FreeRoom:  # fmt: skip
     """Returns how many blocks of a launch fit, regardless of how many it has.
 
     Args:

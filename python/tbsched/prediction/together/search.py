@@ -109,11 +109,8 @@ class Found:
 
 
 def search(spec: DeviceSpec, policy: str, question: Question) -> Found:
-    """Returns whether every group of launches becomes resident whole, whatever happens.
-
-    Raises:
-        ValueError: a launch that could never run on the device, or too many blocks.
-    """
+    """Returns whether every group of launches becomes resident whole in every case, with the proof.
+    Raises ValueError: a launch that could never run on the device, or too many blocks."""
     given = Sequence(question.launches)
     spec.check(given)
     check_blocks(given)
@@ -171,6 +168,7 @@ def witness_sequence(
     issue_times = tuple([arrival_step[launch] * STEP for launch in order])
 
     def timed() -> Sequence:
+        """Returns the launches with the durations found so far."""
         return Sequence([replace(launches[k], duration=tuple(durations[k])) for k in order])
 
     for k, step in enumerate(steps):
