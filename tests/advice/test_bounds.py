@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import tbsched as tb
 from helpers import ROOT, examples, gpu, launch
-from tbsched.advice.crowding import Durations, least_span_ns, longest_full_ns
+from tbsched.advice.crowding import Durations, max_full_ns, min_span_ns
 from tbsched.program.sequence import with_durations
 from tbsched.strategies import programs
 from tbsched.traces.files import load_traces
@@ -412,12 +412,12 @@ def durations(*values: int) -> Durations:
     [((5,), 3, 5), ((5, 5, 5), 3, 5), ((5, 5, 5, 5), 3, 10), ((1, 9, 9), 2, 10), ((9, 1, 1), 2, 9)],
 )
 def test_places_that_blocks_share(values: tuple[int, ...], at_once: int, least: int) -> None:
-    assert least_span_ns(durations(*values), at_once) == least
+    assert min_span_ns(durations(*values), at_once) == least
 
 
 def test_few_blocks_never_fill_sms_and_many_do_so_for_rounds() -> None:
     def full(*values: int, spared: float = 0.0) -> int:
-        return longest_full_ns([durations(*values)], np.array([0.5]), 1.0, spared)
+        return max_full_ns([durations(*values)], np.array([0.5]), 1.0, spared)
 
     assert full(8) == 0
     assert full(8, 8) == 8

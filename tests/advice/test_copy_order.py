@@ -14,7 +14,7 @@ from helpers import examples
 from importers.written import PROCESS, nsys, row_of_call, row_of_kernel
 from profiled import profiled
 from tbsched.advice.change import Change
-from tbsched.advice.explain.changes.copies import earliest, reordered
+from tbsched.advice.explain.changes.copies import earliest_places, reordered
 from tbsched.hardware.described import device_of_facts
 from tbsched.strategies import programs
 
@@ -60,7 +60,7 @@ def test_with_an_engine_for_each_direction_there_is_nothing_to_gain() -> None:
 
 
 def order(*events: Any) -> dict[int, int]:
-    return earliest(tuple(events))
+    return earliest_places(tuple(events))
 
 
 def test_a_copy_stays_behind_what_its_stream_and_its_thread_wait_for() -> None:
@@ -83,7 +83,7 @@ def test_copies_that_keep_their_thread_stay() -> None:
 @settings(max_examples=examples(100), deadline=None)
 @given(programs("h200"))
 def test_streams_and_all_that_is_no_copy_to_the_gpu_stay_in_order(sequence: tb.Sequence) -> None:
-    behind = earliest(sequence.events)
+    behind = earliest_places(sequence.events)
     order = reordered(len(sequence), behind)
     assert sorted(order) == [*range(len(sequence))]
     stays = [place for place in order if place not in behind]

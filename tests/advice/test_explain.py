@@ -17,7 +17,7 @@ from profiled import profile_of, profiled
 from tbsched import _core, views
 from tbsched.advice.change import Change
 from tbsched.advice.explain.changes import predicted
-from tbsched.advice.explain.changes.predicted import _distinct
+from tbsched.advice.explain.changes.predicted import _distinct_proposals
 from tbsched.advice.explain.changes.proposal import Proposal
 from tbsched.advice.explain.changes.table import PROPOSERS
 from tbsched.advice.explain.facts import Facts
@@ -92,15 +92,15 @@ def test_each_change_is_predicted_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return called
 
     def distinct(facts: Facts, gaps: Iterable[tb.Gap]) -> Iterator[Proposal]:
-        for proposal in _distinct(facts, gaps):
+        for proposal in _distinct_proposals(facts, gaps):
             tried.append(proposal.what)
             yield proposal
         # From here on nothing but proposals is predicted, and before them the program as it is.
         for name in ("predict_timeline", "predict_launches", "shortest_order"):
             monkeypatch.setattr(_core, name, counted(getattr(_core, name)))
 
-    monkeypatch.setattr(predicted, "_distinct", distinct)
-    monkeypatch.setattr(predicted, "_together", lambda *_: [])
+    monkeypatch.setattr(predicted, "_distinct_proposals", distinct)
+    monkeypatch.setattr(predicted, "_combined", lambda *_: [])
     copy = tb.Copy(1 << 20, "h2d", MS, stream=0)
     found = explained(kernel(0), copy, kernel(0), kernel(1), tb.Synchronize(), kernel(0), kernel(0))
     assert len(found.changes) > 1

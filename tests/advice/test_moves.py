@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import tbsched as tb
 from helpers import examples
 from profiled import profiled
-from tbsched.advice.moves import Units
+from tbsched.advice.moves import MovableUnits
 from tbsched.strategies import programs
 
 
@@ -23,9 +23,9 @@ def kernel(stream: int | str | None, us: float = 10, blocks: int = 132, **rest: 
 
 def orders(*events: Any) -> set[tuple[int, ...]]:
     """All orders of the events that change no dependency."""
-    units = Units(tb.Sequence(events))
+    units = MovableUnits(tb.Sequence(events))
     every = itertools.permutations(range(len(units)))
-    return {units.places(order) for order in every if units.keeps(order)}
+    return {units.places(order) for order in every if units.allows(order)}
 
 
 def test_work_of_a_stream_keeps_its_order_and_other_work_does_not() -> None:
@@ -59,10 +59,10 @@ def test_nothing_passes_a_synchronisation_of_its_host() -> None:
 def test_sorted_orders_of_random_programs_change_no_dependency(
     sequence: tb.Sequence, seed: int
 ) -> None:
-    units = Units(sequence)
+    units = MovableUnits(sequence)
     rng = random.Random(seed)
     order = units.sorted_by(lambda _: rng.random())
-    assert units.keeps(order)
+    assert units.allows(order)
     assert sorted(units.places(order)) == list(range(len(sequence)))
 
 

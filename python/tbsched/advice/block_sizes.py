@@ -11,7 +11,7 @@ BLOCK_SIZES = (64, 128, 256, 512, 1024)
 
 
 def with_block_size(launch: Launch, threads: int) -> Launch | None:
-    """Returns the launch with as many threads in all and as much shared memory for each.
+    """Returns a launch with another block size, the same threads and shared memory per thread.
 
     None: it has clusters, or durations per block, or is of a library, so it keeps its size; or no
     launch can have so many blocks, or so much shared memory.

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from tbsched.advice.copying import Copying, lines_of
-from tbsched.advice.crowding import SLACK, Crowd, Durations, least_span_ns, longest_full_ns
+from tbsched.advice.copying import TransferBounds, count_streams
+from tbsched.advice.crowding import ROUNDING_SLACK, Durations, RoomBounds, max_full_ns, min_span_ns
 from tbsched.errors import shown
 from tbsched.hardware.assumed import needs_of_sequence, rules_of
 from tbsched.hardware.catalogue import device as find_device
@@ -151,303 +151,297 @@ def makespan_bounds(
     spec = find_device(device)
     predictions = integer("makespan_bounds", "predictions", predictions, 1, 2**20)
     _check(seq, spec)
-    shortest, longest = _limits(seq, durations)
+    shortest, longest = _shortest_and_longest(seq, durations)
     seq = with_durations(seq, shortest)  # its own durations are in no interval, and count no more
     issued = None
     if issue_times is not None:
         issued = tuple(items("makespan_bounds", "issue_times", issue_times))
     fields = spec.assumed_fields(policy_of(spec, policy))
     assumed = rules_of(fields, needs_of_sequence(seq))
-    program = _Program(seq, spec, policy, launch_interval, issued)
+    program = _BoundedProgram(seq, spec, policy, launch_interval, issued)
     low, high = (
-        [Durations.of(one.duration_ns(), one.blocks, spec.exit_latency_ns) for one in launches]
+        [
+            Durations.of(launch.duration_ns(), launch.blocks, spec.exit_latency_ns)
+            for launch in launches
+        ]
         for launches in (shortest, longest)
     )
-    soonest_ns, latest_ns = program.begins_ns(low, high)
+    soonest_ns, latest_ns = program.begin_bounds_ns(low, high)
     begins = soonest_ns / 1e9, latest_ns / 1e9
     if shortest == longest and not seq.transfers:
-        every = program.all_ends(predictions)
-        if every is not None:
-            least, greatest = _least_and_greatest(every)
-            exact = min(map(max, every)), max(map(max, every))
-            each = tuple(zip(least, greatest, strict=True))
+        all_ends = program.all_ends(predictions)
+        if all_ends is not None:
+            least, greatest = _least_and_greatest(all_ends)
+            exact = min(map(max, all_ends)), max(map(max, all_ends))
+            ends_ = tuple(zip(least, greatest, strict=True))
             return MakespanBounds(
-                *exact, exact, len(every), each, each, begins, assumed_rules=assumed
+                *exact, exact, len(all_ends), ends_, ends_, begins, assumed_rules=assumed
             )
-    some = program.some_ends(shortest, longest, predictions)
-    first = [max(ns - latest_ns, span) for ns, span in program.least_ends_ns(low)]
-    last = [ns - soonest_ns for ns in program.greatest_ends_ns(high)]
+    sampled = program.some_ends(shortest, longest, predictions)
+    first = [max(ns - latest_ns, span) for ns, span in program.min_ends_ns(low)]
+    last = [ns - soonest_ns for ns in program.max_ends_ns(high)]
     ends = [(a / 1e9, b / 1e9) for a, b in zip(first, last, strict=True)]
-    found = MakespanBounds(
-        max(program.least_end_ns(low) - latest_ns, *first, 0) / 1e9,
-        max(end for _, end in ends),
-        (min(map(max, some)), max(map(max, some))),
-        len(some),
-        tuple(ends),
-        tuple(zip(*_least_and_greatest(some), strict=True)),
-        begins,
+    bounds = MakespanBounds(
+        max(program.min_makespan_end_ns(low) - latest_ns, *first, 0) / 1e9,
+        max(end for _, end in ends), (min(map(max, sampled)), max(map(max, sampled))), len(sampled),
+        tuple(ends), tuple(zip(*_least_and_greatest(sampled), strict=True)), begins,
         assumed_rules=assumed,
-    )
-    if found.exact:
-        return found
-    return replace(found, widened_by=_widened_by(program, high))
+    )  # fmt: skip
+    if bounds.exact:
+        return bounds
+    return replace(bounds, widened_by=_widened_by(program, high))
 
 
-class _Program:
-    """A program on a device, and the same where nothing is short."""
+class _BoundedProgram:
+    """A program on a device, and the same program where nothing is short."""
 
     def __init__(
-        self,
-        seq: Sequence,
-        spec: DeviceSpec,
-        policy: str | None,
-        launch_interval: float,
+        self, seq: Sequence, spec: DeviceSpec, policy: str | None, launch_interval: float,
         issue_times: tuple[float, ...] | None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.seq = seq
         self.spec = spec
         self._policy = policy
         self._interval = launch_interval
         self._issue_times = issue_times
-        self.crowd = Crowd(seq.launches, spec, policy)
-        self.copying = Copying(seq, spec, policy)
+        self.room = RoomBounds(seq.launches, spec, policy)
+        self.transfers = TransferBounds(seq, spec, policy)
         graphs = [event for event in seq if isinstance(event, GraphLaunch)]
         self._nodes = sum(len(graph.launches) for graph in graphs)
         # A node may have a block before it that the driver runs to start it.
         relay_ns = np.array([spec.relay_ns + spec.exit_latency_ns])
         relays = [Durations(relay_ns, np.array([self._nodes]))] if self._nodes else []
-        self._hidden = [*relays, *self.copying.kernels]
+        self._hidden = [*relays, *self.transfers.kernels]
         self._hidden_blocks = sum(own.blocks for own in self._hidden)
-        self._hidden_kernels = self._nodes + len(self.copying.kernels)
-        streams = [e.stream for e in seq if isinstance(e, Launch)] + self.copying.queued
-        self._lines = lines_of(streams) + self._nodes
+        self._hidden_kernels = self._nodes + len(self.transfers.kernels)
+        streams = [e.stream for e in seq if isinstance(e, Launch)] + self.transfers.queued
+        self._stream_count = count_streams(streams) + self._nodes
 
     def all_ends(self, most: int) -> list[Ends] | None:
-        """Returns what each latent state and each order gives; None if there are more of them.
+        """Returns the launches' ends for each latent state and order; None: more than ``most``.
 
         Also None if the prediction is not among them: where host threads decide who comes first,
         orders of launches do not have all.
         """
         ties = self._ties(self.seq)
-        found: list[Ends] = []
+        ends: list[Ends] = []
         for state in self.spec.initial_states(self._policy):
-            given = _ends(self._predicted(self.seq, self.spec, self._policy, state))
-            own: list[Ends] = []
+            predicted = _ends_of(self._predicted(self.seq, self.spec, self._policy, state))
+            state_ends: list[Ends] = []
             for trace in ties.all(state):
-                if len(found) + len(own) == most:
+                if len(ends) + len(state_ends) == most:
                     return None
-                own.append(_ends(trace))
-            if given not in own:
+                state_ends.append(_ends_of(trace))
+            if predicted not in state_ends:
                 return None
-            found += own
-        return found
+            ends += state_ends
+        return ends
 
     def some_ends(
         self, shortest: list[Launch], longest: list[Launch], predictions: int
     ) -> list[Ends]:
-        """Returns the ends in predictions with the shortest, the longest and random durations."""
+        """Returns the ends of predictions with the shortest, the longest and random durations."""
         states = itertools.cycle(self.spec.initial_states(self._policy))
         draw = np.random.default_rng(0)
         count = len(shortest)
-        found = []
-        for number, state in zip(range(predictions), states, strict=False):
-            launches, turns = _drawn(shortest, longest, draw), draw.permutation(count)
-            if number < 2:
-                launches, turns = [shortest, longest][number], np.arange(count)
+        ends = []
+        for index, state in zip(range(predictions), states, strict=False):
+            launches, turns = _random_launches(shortest, longest, draw), draw.permutation(count)
+            if index < 2:
+                launches, turns = [shortest, longest][index], np.arange(count)
             ties = self._ties(with_durations(self.seq, launches))
-            found.append(_ends(ties.predict(state, tuple(turns.tolist()))))
-        return found
+            ends.append(_ends_of(ties.predict(state, tuple(turns.tolist()))))
+        return ends
 
     def _ties(self, seq: Sequence) -> Ties:
+        """Returns a predictor of a sequence in each order of launches that wait together."""
         return Ties(seq, self.spec, self._policy, self._interval, self._issue_times)
 
-    def begins_ns(self, low: list[Durations], high: list[Durations]) -> tuple[int, int]:
-        """Returns between which times the first block of all starts.
-
-        No launch has ended then, so that durations do not matter; but copies may have.
-        """
-        if not self._hidden_kernels and not self._later_ns.any():
+    def begin_bounds_ns(self, low: list[Durations], high: list[Durations]) -> tuple[int, int]:
+        """Returns between which times the first block of all starts. No launch has ended then, so
+        that durations do not matter; but copies may have."""
+        if not self._hidden_kernels and not self._copies_ns.any():
             trace = self._predicted(self.seq, self.spec, self._policy)
             begin_ns = int(trace.timeline["start_ns"].min())
             return begin_ns, begin_ns
-        starts, _ = self._alone(self._apart(high), self._queues)
-        late = [self._delay_ns(k) + self._hidden_ns(k) for k in range(len(high))]
-        latest_ns = int((starts + late + self._later_ns).min())
-        return int(self._soonest(low)[0].min()), latest_ns
+        starts, _ = self._run_alone(self._longest_ns(high), self._queues)
+        late = [self._dispatch_ns(k) + self._driver_ns(k) for k in range(len(high))]
+        latest_ns = int((starts + late + self._copies_ns).min())
+        return int(self._earliest_ns(low)[0].min()), latest_ns
 
-    def _hidden_ns(self, launch: int) -> int:
+    def _driver_ns(self, launch: int) -> int:
         """Returns for how many ns the driver's kernels alone can keep a launch out, at most."""
-        _, _, full = self.crowd.weights([launch], [launch], self.crowd.sms[launch])
-        return longest_full_ns(self._hidden, np.ones(len(self._hidden)), full, 0.0)
+        _, _, full = self.room.weights([launch], [launch], self.room.sms[launch])
+        return max_full_ns(self._hidden, np.ones(len(self._hidden)), full, 0.0)
 
-    def _soonest(self, kept: list[Durations]) -> tuple[Int64Array, Int64Array]:
-        """Returns the earliest start and end of each launch in ns, by itself and what it awaits."""
-        return self._alone(self._spans(kept), queues=MAX_LAUNCHES, least=True)
+    def _earliest_ns(self, durations: list[Durations]) -> tuple[Int64Array, Int64Array]:
+        """Returns the earliest start and end of each launch in ns, without lack of room."""
+        return self._run_alone(self._shortest_ns(durations), queues=MAX_LAUNCHES, least=True)
 
-    def _spans(self, kept: list[Durations]) -> list[int]:
-        """Returns how long each launch takes at least."""
+    def _shortest_ns(self, durations: list[Durations]) -> list[int]:
+        """Returns the ns that each launch takes at least."""
         return [
-            least_span_ns(own, at_once) - self.spec.exit_latency_ns
-            for own, at_once in zip(kept, self.crowd.at_once, strict=True)
+            min_span_ns(blocks, at_once) - self.spec.exit_latency_ns
+            for blocks, at_once in zip(durations, self.room.at_once, strict=True)
         ]
 
-    def least_ends_ns(self, kept: list[Durations]) -> list[tuple[int, int]]:
-        """The last block of each launch does not end sooner; and how long the launch takes."""
-        return list(zip(self._soonest(kept)[1].tolist(), self._spans(kept), strict=True))
+    def min_ends_ns(self, durations: list[Durations]) -> list[tuple[int, int]]:
+        """Returns for each launch the least end of its last block and its least duration, in ns."""
+        return list(
+            zip(self._earliest_ns(durations)[1].tolist(), self._shortest_ns(durations), strict=True)
+        )
 
-    def least_end_ns(self, kept: list[Durations]) -> int:
+    def min_makespan_end_ns(self, kept: list[Durations]) -> int:
         """Returns a lower bound of the end of the last block of all launches, in ns."""
         exit_ns = self.spec.exit_latency_ns
-        starts, ends = self._soonest(kept)
+        starts, ends = self._earliest_ns(kept)
         least = int(ends.max())
-        for sms in set(self.crowd.sms):
-            within = [k for k, own in enumerate(self.crowd.sms) if own <= sms]
+        for sms in set(self.room.sms):
+            within = [k for k, own in enumerate(self.room.sms) if own <= sms]
             within.sort(key=lambda k: -starts[k])
-            work = np.array([kept[k].total for k in within])[:, None] * self.crowd.shares[within]
+            work = np.array([kept[k].total for k in within])[:, None] * self.room.shares[within]
             needed = np.cumsum(work, axis=0).max(axis=1) / len(sms)
             sooner = np.floor(starts[within] + needed - exit_ns - 1e-9 * needed)
             least = max(least, int(sooner.max()))
         return least
 
-    def greatest_ends_ns(self, kept: list[Durations]) -> list[int]:
-        """Returns the last block of each launch does not end later.
-
-        The argument is that of the block that ends last of all, for the last one of each launch.
-        """
+    def max_ends_ns(self, kept: list[Durations]) -> list[int]:
+        """Returns an upper bound of the end of each launch's last block, in ns. The proof of the
+        makespan holds for each launch."""
         spec = self.spec
-        apart = self._apart(kept)
-        full_ns = self.full_ns(kept)
+        apart = self._longest_ns(kept)
+        full_ns = self.max_full_ns(kept)
         queues = self._queues
-        if self._lines > spec.resident_grids:
+        if self._stream_count > spec.resident_grids:
             step_ns = spec.exit_latency_ns + spec.completion_latency_ns + spec.event_latency_ns
-            last_ns = int(self._alone([0] * len(kept), queues)[1].max())
+            last_ns = int(self._run_alone([0] * len(kept), queues)[1].max())
             last_ns += sum(apart) + step_ns * len(kept) + full_ns
-            return [last_ns + sum(self._later_of.values())] * len(kept)
-        ends = self._alone(apart, queues)[1] + full_ns
+            return [last_ns + sum(self._station_delays_ns.values())] * len(kept)
+        ends = self._run_alone(apart, queues)[1] + full_ns
         if not self._hidden and len(kept) <= MAX_ORDERED:
-            waiting = [own + self._full_before_ns(k, kept) for k, own in enumerate(apart)]
-            ends = np.minimum(ends, self._alone(waiting, queues)[1])
-        found: list[int] = (ends + self._later_ns).tolist()
+            waiting = [own + self._max_wait_ns(k, kept) for k, own in enumerate(apart)]
+            ends = np.minimum(ends, self._run_alone(waiting, queues)[1])
+        found: list[int] = (ends + self._copies_ns).tolist()
         return found
 
-    def full_ns(self, kept: list[Durations]) -> int:
-        """For how long SMs can be full while a launch waits for room; 0 if launches never do."""
-        everyone = list(range(len(kept)))
-        return self._full_ns(everyone, everyone, kept, min(self.crowd.sms, key=len), None)
+    def max_full_ns(self, durations: list[Durations]) -> int:
+        """Returns for how many ns SMs can be full while a launch waits for room; 0: none waits."""
+        everyone = list(range(len(durations)))
+        return self._max_full_ns(everyone, everyone, durations, min(self.room.sms, key=len), None)
 
-    def _apart(self, kept: list[Durations]) -> list[int]:
-        """How long each launch takes at most from when it may be taken, if there is room."""
+    def _longest_ns(self, durations: list[Durations]) -> list[int]:
+        """Returns the ns that each launch takes at most after it may start, if there is room."""
         exit_ns = self.spec.exit_latency_ns
-        return [own.longest - exit_ns + self._delay_ns(k) for k, own in enumerate(kept)]
+        return [
+            blocks.longest - exit_ns + self._dispatch_ns(k) for k, blocks in enumerate(durations)
+        ]
 
     @property
     def _queues(self) -> int:
-        """Hardware queues that hold up no other work than those of the device can."""
-        return MAX_LAUNCHES if self._lines <= self.spec.hardware_queues else 1
+        """A number of hardware queues that hold up no more work than those of the device."""
+        return MAX_LAUNCHES if self._stream_count <= self.spec.hardware_queues else 1
 
     @functools.cached_property
-    def _later_of(self) -> dict[int, int]:
-        """Returns how much later work can be that waits for a station of copies, by the station."""
-        if not self.copying:
+    def _station_delays_ns(self) -> dict[int, int]:
+        """Ns by which contention for each copy station can delay the work that waits for it."""
+        if not self.transfers:
             return {}
-        kernel_ns = self._turns_ns(list(range(len(self.seq.launches)))) + self._watch_ns
+        kernel_ns = (
+            self._max_scheduler_ns(list(range(len(self.seq.launches)))) + self._watch_delay_ns
+        )
         none = [0] * len(self.seq.launches)
-        times = self._trace(none, self._queues, self.copying.alone()).transfer_ns
+        times = self._trace(none, self._queues, self.transfers.uncontended()).transfer_ns
         assert times is not None
         return {
-            station: self.copying.later_ns(station, times, kernel_ns, self._watch_ns)
-            for station in self.copying.stations
+            station: self.transfers.max_delay_ns(station, times, kernel_ns, self._watch_delay_ns)
+            for station in self.transfers.stations
         }
 
     @functools.cached_property
-    def _later_ns(self) -> Int64Array:
-        """Returns how much later each launch can be because of the stations for which it waits."""
-        none = [0] * len(self.seq.launches)
-        found = np.zeros(len(none), np.int64)
-        for station, later_ns in self._later_of.items():
-            starts, late = (
-                self._trace(none, self._queues, transfers).timeline["start_ns"]
-                for transfers in (self.copying.alone(), self.copying.endless(station))
+    def _copies_ns(self) -> Int64Array:
+        """Ns by which contention of copies can delay each launch, int64 (launches,)."""
+        no_spans = [0] * len(self.seq.launches)
+        delays = np.zeros(len(no_spans), np.int64)
+        for station, delay_ns in self._station_delays_ns.items():
+            starts, delayed = (
+                self._trace(no_spans, self._queues, transfers).timeline["start_ns"]
+                for transfers in (self.transfers.uncontended(), self.transfers.endless(station))
             )
-            found[late >= starts + _LONG_NS // 2] += later_ns
-        return found
+            delays[delayed >= starts + _LONG_NS // 2] += delay_ns
+        return delays
 
-    def _full_before_ns(self, launch: int, kept: list[Durations]) -> int:
+    def _max_wait_ns(self, launch: int, durations: list[Durations]) -> int:
         """Returns the longest time in ns for which others can keep a ready launch out."""
-        sms = self.crowd.sms[launch]
-        others = np.flatnonzero(self._may_meet[launch]).tolist()
-        everyone = sorted({launch, *others})
+        sms = self.room.sms[launch]
+        others = np.flatnonzero(self._may_overlap[launch]).tolist()
+        all_ = sorted({launch, *others})
         one_line = self.spec.launch_order == "one_line"
         if one_line:
-            sms = min((self.crowd.sms[k] for k in everyone), key=len)
-        near = [k for k in everyone if one_line or self.crowd.sms[k] & sms]
-        full_ns = self._full_ns(near, everyone, kept, sms, launch)
+            sms = min((self.room.sms[k] for k in all_), key=len)
+        near = [k for k in all_ if one_line or self.room.sms[k] & sms]
+        full_ns = self._max_full_ns(near, all_, durations, sms, launch)
         if self.spec.launch_order != "leftover":
             return full_ns
-        urgent = [k for k in everyone if self._levels[k] <= self._levels[launch]]
-        less_ns = [kept[k].longest for k in everyone if self._levels[k] > self._levels[launch]]
+        urgent = [k for k in all_ if self._urgency[k] <= self._urgency[launch]]
+        less_ns = [durations[k].longest for k in all_ if self._urgency[k] > self._urgency[launch]]
         # Of less urgent launches only those blocks are there that started before this one waited.
-        started_ns = max(less_ns, default=0) + self._delay_ns(launch)
+        started_ns = max(less_ns, default=0) + self._dispatch_ns(launch)
         near = [k for k in near if k in urgent]
-        return min(full_ns, started_ns + self._full_ns(near, urgent, kept, sms, launch))
+        return min(full_ns, started_ns + self._max_full_ns(near, urgent, durations, sms, launch))
 
-    def _full_ns(
-        self,
-        near: list[int],
-        everyone: list[int],
-        kept: list[Durations],
-        sms: frozenset[int],
+    def _max_full_ns(
+        self, near: list[int], everyone: list[int], durations: list[Durations], sms: frozenset[int],
         last: int | None,
-    ) -> int:
+    ) -> int:  # fmt: skip
         """Returns the longest time in ns for which ``sms`` can be full for a launch of ``near``.
-
-        One block is not among those that run: the last one of ``last``, or of any launch.
-        """
-        who, weights, full = self.crowd.weights(near, everyone, sms)
+        One block is not among those that run: the last one of ``last``, or of any launch."""
+        weighed, weights, full = self.room.weights(near, everyone, sms)
         if self._hidden:
-            weights = np.ones(len(who))
-        spared = float(weights.min() if last is None else weights[who.index(last)])
-        running = [kept[k] for k in who]
+            weights = np.ones(len(weighed))
+        excluded = float(weights.min() if last is None else weights[weighed.index(last)])
+        running = [durations[k] for k in weighed]
         heavy = [w * own.blocks for w, own in zip(weights, running, strict=True)]
         if last is not None:
-            heavy[who.index(last)] -= spared
-        if self._most_at_once(who, heavy) + self._hidden_blocks < full * (1 - SLACK):
+            heavy[weighed.index(last)] -= excluded
+        if self._max_weight_at_once(weighed, heavy) + self._hidden_blocks < full * (
+            1 - ROUNDING_SLACK
+        ):
             return 0
         weights = np.append(weights, np.ones(len(self._hidden)))
-        return longest_full_ns([*running, *self._hidden], weights, full, spared)
+        return max_full_ns([*running, *self._hidden], weights, full, excluded)
 
-    def _most_at_once(self, launches: list[int], heavy: list[float]) -> float:
-        """Returns the most that launches weigh at once; of each row, only one launch counts."""
-        most = np.zeros(len(self._may_meet))
-        np.maximum.at(most, self._rows[launches], heavy)
-        return float(most.sum())
+    def _max_weight_at_once(self, launches: list[int], weights: list[float]) -> float:
+        """Returns the most that launches weigh at once; of each exclusive row only one counts."""
+        row_weights = np.zeros(len(self._may_overlap))
+        np.maximum.at(row_weights, self._exclusive_rows[launches], weights)
+        return float(row_weights.sum())
 
     @functools.cached_property
-    def _rows(self) -> Int64Array:
-        """Returns row of each launch; launches of one row never run at the same time."""
+    def _exclusive_rows(self) -> Int64Array:
+        """Row of each launch, int64 (launches,); launches of one row never run at the same time."""
         rows: list[list[int]] = []
-        found = np.zeros(len(self._may_meet), np.int64)
-        for launch, may_meet in enumerate(self._may_meet):
+        row_of = np.zeros(len(self._may_overlap), np.int64)
+        for launch, may_meet in enumerate(self._may_overlap):
             free = (k for k, members in enumerate(rows) if not may_meet[members].any())
-            found[launch] = row = next(free, len(rows))
+            row_of[launch] = row = next(free, len(rows))
             if row == len(rows):
                 rows.append([])
             rows[row].append(launch)
-        return found
+        return row_of
 
-    def _delay_ns(self, launch: int) -> int:
-        """How much later a launch is taken that may be taken, and for which there is room."""
-        others = np.flatnonzero(self._may_meet[launch]).tolist()
+    def _dispatch_ns(self, launch: int) -> int:
+        """Returns how late, in ns, a launch with room can be taken, counted from when it may be."""
+        others = np.flatnonzero(self._may_overlap[launch]).tolist()
         in_clusters = self.seq.launches[launch].cluster > 1
-        return self._turns_ns(others, in_clusters) + self._watch_ns
+        return self._max_scheduler_ns(others, in_clusters) + self._watch_delay_ns
 
-    def _turns_ns(self, others: list[int], in_clusters: bool = False) -> int:
-        """Returns for how many ns the scheduler can be busy with other launches."""
+    def _max_scheduler_ns(self, others: list[int], in_clusters: bool = False) -> int:
+        """Returns for how many ns the scheduler can be busy with other launches, at most."""
         spec = self.spec
         launches = self.seq.launches
         turns = 2 * (len(others) + self._hidden_kernels)
         if (
-            len(set(self.crowd.sms)) > 1
+            len(set(self.room.sms)) > 1
             or spec.launch_order == "pass_by"
             or in_clusters
             or any(launches[k].cluster > 1 for k in others)
@@ -459,41 +453,39 @@ class _Program:
         return (2 if self._nodes else 1) * turns * spec.launch_switch_ns
 
     @functools.cached_property
-    def _levels(self) -> list[int]:
-        """Returns each launch's priority as the scheduler counts it; lower is more urgent."""
+    def _urgency(self) -> list[int]:
+        """Priority of each launch as the scheduler counts it; lower is more urgent."""
         most_urgent = 1 - self.spec.priority_levels
         return [
-            most_urgent if one.cooperative else min(max(one.priority, most_urgent), 0)
-            for one in self.seq.launches
+            most_urgent if launch.cooperative else min(max(launch.priority, most_urgent), 0)
+            for launch in self.seq.launches
         ]
 
     @property
-    def _watch_ns(self) -> int:
-        """Returns by how many ns a front end may see late that work can go on."""
+    def _watch_delay_ns(self) -> int:
+        """Greatest delay in ns until a front end sees that work can go on."""
         spec = self.spec
         watch_ns = 0
-        if self._lines > spec.front_ends:
-            watch_ns = self._lines * spec.queue_watch_ns + spec.host_watch_ns
+        if self._stream_count > spec.front_ends:
+            watch_ns = self._stream_count * spec.queue_watch_ns + spec.host_watch_ns
         return max(watch_ns, spec.host_write_ns)
 
     @functools.cached_property
-    def _may_meet(self) -> npt.NDArray[np.bool_]:
-        """Returns which launches may run at the same time, bool (launches, launches).
-
-        Each in turn runs for very long. What then starts as much later has waited for it.
-        """
+    def _may_overlap(self) -> npt.NDArray[np.bool_]:
+        """Which launches may run at the same time, bool (launches, launches): none waits for the
+        other."""
         count = len(self.seq.launches)
         after = np.eye(count, dtype=np.bool_)
         for launch in range(count if count <= MAX_ORDERED else 0):
             spans = [0] * count
             spans[launch] = _LONG_NS
-            starts, _ = self._alone(spans, queues=MAX_LAUNCHES)
+            starts, _ = self._run_alone(spans, queues=MAX_LAUNCHES)
             after[launch] |= starts >= starts[launch] + _LONG_NS
         return ~(after | after.T)
 
     @functools.cached_property
-    def _small(self) -> list[Launch]:
-        """Returns each launch as a block of one warp that ends at once."""
+    def _one_warp_launches(self) -> list[Launch]:
+        """Each launch as a block of one warp that ends at once."""
         return [
             replace(
                 launch, blocks=1, threads=32, registers=16, shared_memory=0, local_memory=0,
@@ -502,88 +494,89 @@ class _Program:
             for launch in self.seq.launches
         ]  # fmt: skip
 
-    def _alone(
+    def _run_alone(
         self, spans_ns: list[int], queues: int, *, least: bool = False
     ) -> tuple[Int64Array, Int64Array]:
-        """Returns when each launch starts and ends if it runs so long and room never lacks."""
-        copying = self.copying
-        transfers = copying.least() if least else copying.on_the_way()
+        """Returns starts and ends in ns if launches run for ``spans_ns`` and never lack room."""
+        copying = self.transfers
+        transfers = copying.shortest() if least else copying.without_counted()
         rows = self._trace(spans_ns, queues, transfers, least=least).timeline
         return rows["start_ns"], rows["end_ns"]
 
     def _trace(
-        self,
-        spans_ns: list[int],
-        queues: int,
-        transfers: Iterable[Transfer],
-        *,
+        self, spans_ns: list[int], queues: int, transfers: Iterable[Transfer], *,
         least: bool = False,
-    ) -> Trace:
-        """Returns what happens then with these copies and memsets."""
+    ) -> Trace:  # fmt: skip
+        """Returns the prediction where room never lacks, given spans of launches and transfers."""
         count = len(self.seq.launches)
         sms = 2 * count + 1
         roomy = replace(
-            self.copying.roomy(least), sms=sms, sm_preference=tuple(range(sms)), gpcs=(),
+            self.transfers.roomy_device(least), sms=sms, sm_preference=tuple(range(sms)), gpcs=(),
             hardware_queues=queues, resident_grids=2 * count + 1, launch_switch_ns=0,
             queue_watch_ns=0, host_watch_ns=0,
         )  # fmt: skip
         launches = [
-            replace(one, duration=ns / 1e9) if ns else one
-            for one, ns in zip(self._small, spans_ns, strict=True)
+            replace(launch, duration=ns / 1e9) if ns else launch
+            for launch, ns in zip(self._one_warp_launches, spans_ns, strict=True)
         ]
         return self._predicted(with_durations(self.seq, launches, transfers), roomy, "most_room")
 
     def _predicted(
         self, seq: Sequence, spec: DeviceSpec, policy: str | None, state: InitialState | None = None
     ) -> Trace:
-        """Predicts a sequence with the calls that the bounds are asked for."""
+        """Returns the prediction of a sequence with the issue times of the program."""
         return predict(
             seq, spec, policy, state,
             launch_interval=self._interval, issue_times=self._issue_times,
         )  # fmt: skip
 
 
-def _ends(trace: Trace) -> Ends:
-    """When the last block of each launch ended, in seconds after the first block of all began."""
+def _ends_of(trace: Trace) -> Ends:
+    """Returns the end of each launch's last block, in seconds after the first block of all."""
     begin_ns = int(trace.timeline["start_ns"].min())
     ends = (placement.end_ns for placement in trace)
     return [(int(row.max()) - begin_ns) / 1e9 for row in ends if row is not None]
 
 
-def _least_and_greatest(found: list[Ends]) -> tuple[Ends, Ends]:
-    """Returns the first and the last end of each launch."""
-    columns = list(zip(*found, strict=True))
+def _least_and_greatest(predictions: list[Ends]) -> tuple[Ends, Ends]:
+    """Returns the first and the last end of each launch, over some predictions."""
+    columns = list(zip(*predictions, strict=True))
     return [min(column) for column in columns], [max(column) for column in columns]
 
 
-def _widened_by(program: _Program, high: list[Durations]) -> tuple[str, ...]:
-    """Returns what makes the limits of a program wide, of what can be told from its launches."""
-    launches, copying, queues = program.seq.launches, program.copying, program.spec.hardware_queues
-    lines = lines_of([one.stream for one in launches])
-    compete = (lines > 1 or copying.kernels) and program.full_ns(high)
+def _widened_by(program: _BoundedProgram, high: list[Durations]) -> tuple[str, ...]:
+    """Returns what makes the limits wide, in words, as far as the launches say it."""
+    launches, copies, queues = (
+        program.seq.launches,
+        program.transfers,
+        program.spec.hardware_queues,
+    )
+    streams = count_streams([launch.stream for launch in launches])
+    compete = (streams > 1 or copies.kernels) and program.max_full_ns(high)
     smaller = [k for k, one in enumerate(launches) if one.carveout != 100]
     reasons: dict[str, object] = {
-        "copies of several streams: each waits for all others of its engine": copying.takes_turns,
-        "memsets or copies within the GPU: a block of them counts as a full SM": copying.kernels,
+        "copies of several streams: each waits for all others of its engine": copies.shares_engine,
+        "memsets or copies within the GPU: a block of them counts as a full SM": copies.kernels,
         f"{_numbered(smaller)} without carveout=100: a block may keep others off its SM. With "
         "carveout=100 for all launches the limits can be tighter": (
-            compete and program.crowd.keeps_out
+            compete and program.room.keeps_out
         ),
         "clusters or cooperative launches: one block may be what they wait for": (
-            compete and any(one.cluster > 1 or one.cooperative for one in launches)
+            compete and any(launch.cluster > 1 or launch.cooperative for launch in launches)
         ),
-        f"{lines} streams share {queues} hardware queues": lines > queues,
+        f"{streams} streams share {queues} hardware queues": streams > queues,
         "several streams: where launches compete for room, any order of them counts": compete,
     }
-    return tuple(words for words, holds in reasons.items() if holds)
+    return tuple(words for words, applies in reasons.items() if applies)
 
 
 def _numbered(launches: list[int]) -> str:
+    """Returns ``launch 3``, or how many launches there are."""
     return f"launch {launches[0]}" if len(launches) == 1 else f"{len(launches)} launches"
 
 
 def _check(seq: Sequence, spec: DeviceSpec) -> None:
-    """Refuses programs for which nothing is known."""
+    """Checks that limits are known for such a program."""
     if not seq.timed or not seq.launches:
         raise ValueError("makespan_bounds: sequence: launches with durations are needed")
     if len(seq.launches) > MAX_LAUNCHES:
@@ -631,7 +624,7 @@ def _check(seq: Sequence, spec: DeviceSpec) -> None:
             )
 
 
-def _limits(
+def _shortest_and_longest(
     seq: Sequence, durations: Interval | Iterable[Interval | None] | None
 ) -> tuple[list[Launch], list[Launch]]:
     """Returns the launches with the shortest and with the longest durations."""
@@ -646,18 +639,18 @@ def _limits(
             f"makespan_bounds: durations: {len(given)} intervals for {len(seq.launches)} launches"
         )
     pairs = [
-        (launch.duration,) * 2 if one is None else _interval(f"durations[{number}]", one)
-        for number, (launch, one) in enumerate(zip(seq.launches, given, strict=True))
+        (launch.duration,) * 2 if pair_ is None else _interval(f"durations[{number}]", pair_)
+        for number, (launch, pair_) in enumerate(zip(seq.launches, given, strict=True))
     ]
     shortest, longest = (
-        [replace(one, duration=pair[at]) for one, pair in zip(seq.launches, pairs, strict=True)]
+        [replace(pair_, duration=pair[at]) for pair_, pair in zip(seq.launches, pairs, strict=True)]
         for at in (0, 1)
     )
     return shortest, longest
 
 
 def _interval(field: str, value: object) -> Interval:
-    """Returns a pair of seconds, the least and the greatest, checked."""
+    """Returns a pair of seconds, least and greatest, checked."""
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise TypeError(f"makespan_bounds.{field}: a pair of seconds is needed, got {shown(value)}")
     low, high = (seconds("makespan_bounds", field, limit) for limit in value)
@@ -666,21 +659,21 @@ def _interval(field: str, value: object) -> Interval:
     return low, high
 
 
-def _drawn(
-    shortest: list[Launch], longest: list[Launch], draw: np.random.Generator
+def _random_launches(
+    shortest: list[Launch], longest: list[Launch], rng: np.random.Generator
 ) -> list[Launch]:
-    """Returns each launch with durations between: of all blocks alike, or of each block its own."""
-    found = []
+    """Returns launches with random durations in their intervals, for all blocks or per block."""
+    launches = []
     for low, high in zip(shortest, longest, strict=True):
         if low.duration == high.duration:
-            found.append(low)
+            launches.append(low)
             continue
         assert isinstance(low.duration, float)
         assert isinstance(high.duration, float)
-        alike = draw.random() < 0.5
-        parts = draw.random(1 if alike else low.blocks)
-        if draw.random() < 0.5:
+        alike = rng.random() < 0.5
+        parts = rng.random(1 if alike else low.blocks)
+        if rng.random() < 0.5:
             parts = np.round(parts)  # the limits themselves
         values = (low.duration + parts * (high.duration - low.duration)).tolist()
-        found.append(replace(low, duration=values[0] if alike else tuple(values)))
-    return found
+        launches.append(replace(low, duration=values[0] if alike else tuple(values)))
+    return launches

@@ -19,7 +19,7 @@ from tbsched.program.sequence import Launch, Sequence
 from tbsched.traces.residents import Residents
 
 # A whole number may come out less by this in floating point.
-SLACK = 1e-9
+ROUNDING_SLACK = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Durations:
 
     @classmethod
     def of(cls, durations_ns: Int64Array, blocks: int, exit_ns: int) -> Durations:
-        """Returns the durations from one for all blocks, or from one per block."""
+        """Returns the durations of a launch's blocks, given one for all blocks or one per block."""
         if len(durations_ns) == 1:
             return cls(durations_ns + exit_ns, np.array([blocks]))
         values, counts = np.unique(durations_ns, return_counts=True)
@@ -39,75 +39,78 @@ class Durations:
 
     @property
     def blocks(self) -> int:
+        """Number of blocks."""
         return int(self.counts.sum())
 
     @property
     def longest(self) -> int:
+        """Duration of the longest block, in ns."""
         return int(self.values[-1])
 
     @property
     def total(self) -> int:
+        """Sum of all blocks' durations, in ns."""
         return int(self.values @ self.counts)
 
 
-def least_span_ns(kept: Durations, at_once: int) -> int:
-    """Returns a lower bound of a launch's time if ``at_once`` blocks can run at the same time.
+def min_span_ns(durations: Durations, at_once: int) -> int:
+    """Returns a lower bound of a launch's time in ns, if ``at_once`` blocks can run together.
 
     A place that several blocks have one after the other is kept by each of them. Of the k * n + 1
     longest blocks k + 1 must share one of n places.
     """
-    rounds = -(-kept.blocks // at_once)
+    rounds = -(-durations.blocks // at_once)
     if rounds == 1:
-        return kept.longest
-    descending = np.repeat(kept.values[::-1], kept.counts[::-1])
+        return durations.longest
+    descending = np.repeat(durations.values[::-1], durations.counts[::-1])
     before = np.concatenate([[0], np.cumsum(descending)])
     last = at_once * np.arange(rounds) + 1
     shared = before[last] - before[last - np.arange(1, rounds + 1)]
-    return max(int(shared.max()), kept.total // at_once)
+    return max(int(shared.max()), durations.total // at_once)
 
 
-def longest_full_ns(
-    kept: list[Durations], weights: Float64Array, full: float, spared: float
+def max_full_ns(
+    durations: list[Durations], weights: Float64Array, full: float, spared: float
 ) -> int:
     """Returns the longest time in ns for which running blocks can weigh ``full``, each run once.
 
     Args:
-        kept: of each launch.
+        durations: of each launch.
         weights: of a block of each launch.
         full: more than 0.
         spared: the weight of a block that is not among those that run.
     """
-    weight = sum(w * k.blocks for w, k in zip(weights, kept, strict=True)) - spared
+    weight = sum(w * k.blocks for w, k in zip(weights, durations, strict=True)) - spared
     # All blocks that run at one time have ended after the longest of them; then others run.
-    rounds = math.floor(weight / full * (1 + SLACK) + SLACK)
+    rounds = math.floor(weight / full * (1 + ROUNDING_SLACK) + ROUNDING_SLACK)
     if rounds == 0:
         return 0
-    values = np.concatenate([k.values for k in kept])
-    counts = np.concatenate([k.counts for k in kept])
-    weighing = np.concatenate([w * k.counts for w, k in zip(weights, kept, strict=True)])
+    values = np.concatenate([k.values for k in durations])
+    counts = np.concatenate([k.counts for k in durations])
+    weighing = np.concatenate([w * k.counts for w, k in zip(weights, durations, strict=True)])
     order = np.argsort(-values, kind="stable")
     values, counts, weighing = values[order], counts[order], weighing[order]
     taken = np.minimum(np.cumsum(counts), rounds)
     by_rounds = int(np.diff(taken, prepend=0) @ values)
-    return min(by_rounds, _by_area_ns(values, weighing, full))
+    return min(by_rounds, _max_time_by_area_ns(values, weighing, full))
 
 
-def _by_area_ns(values: Int64Array, weighing: Float64Array, full: float) -> int:
-    """Returns the longest t for which blocks that each count min(value, t) weigh ``full``."""
-    area = float(values @ weighing)
+def _max_time_by_area_ns(values: Int64Array, weights: Float64Array, full: float) -> int:
+    """Returns the longest t in ns at which sums of weight * min(duration, t) reach ``full`` * t."""
+    area = float(values @ weights)
     longer = 0.0  # weight of the blocks that run longer than t
-    for value, weight in zip(values.tolist(), weighing.tolist(), strict=True):
+    for value, block_weight in zip(values.tolist(), weights.tolist(), strict=True):
         if longer < full and area >= (full - longer) * value:
             break
-        area -= value * weight
-        longer += weight
+        area -= value * block_weight
+        longer += block_weight
     else:
         return 0
-    return math.floor(area / (full - longer) * (1 + SLACK))
+    return math.floor(area / (full - longer) * (1 + ROUNDING_SLACK))
 
 
-class Crowd:
-    """What the launches of a program take of an SM, as the policy counts it.
+class RoomBounds:
+    """Room that a program's launches take of an SM, as the policy counts it, for bounds of waits.
 
     Attributes:
         at_once: of each launch, more of its blocks than this never run at once.
@@ -119,11 +122,11 @@ class Crowd:
         self._launches = launches
         self._spec = spec
         self._policy = policy
-        held = self._held(launches)
-        self._limits = limits = held.limits
-        self._shared_memory = held.shared_memory.astype(np.int64)
+        residents = self._residents(launches)
+        self._limits = limits = residents.limits
+        self._shared_memory = residents.shared_memory.astype(np.int64)
         warps = np.array([-(-launch.threads // 32) for launch in launches])
-        registers = held.registers_per_warp.astype(np.int64)
+        registers = residents.registers_per_warp.astype(np.int64)
         parts = limits.processing_blocks
         taken = [np.ones_like(warps), warps, warps * registers, self._shared_memory]
         has = [limits.block_slots, parts * limits.warp_slots, parts * limits.registers,
@@ -141,7 +144,7 @@ class Crowd:
         self._whole = np.array([one.cluster > 1 or one.cooperative for one in launches])
         self._largest = np.array([one.carveout == 100 for one in launches])
         kinds: dict[Launch, int] = {}
-        self._kinds = np.array([kinds.setdefault(_kind(one), len(kinds)) for one in launches])
+        self._kinds = np.array([kinds.setdefault(_room_of(one), len(kinds)) for one in launches])
         self._in_part = np.stack([taken[0], fullest, fullest * registers], axis=1)
         self._part_has = (limits.block_slots, limits.warp_slots, limits.registers)
 
@@ -163,7 +166,7 @@ class Crowd:
         if self._whole[near].any():
             return everyone, np.ones(len(everyone)), 1.0
         each = np.ones(len(near))
-        memory = self._memory(near)
+        memory = self._common_configuration(near)
         if memory is None and mechanisms.configuration_per_tpc:
             if len(sms) < self._spec.sms:
                 return everyone, np.ones(len(everyone)), 1.0
@@ -171,51 +174,51 @@ class Crowd:
         in_turn = mechanisms.strict_round_robin or self._limits.processing_blocks == 1
         if memory is None or mechanisms.registers != "pooled" or not in_turn:
             return near, each, float(len(sms))
-        heaviest = np.maximum(self._by_parts(near), self._by_memory(near, memory))
+        heaviest = np.maximum(self._weights_by_slots(near), self._weights_by_memory(near, memory))
         return near, np.minimum(heaviest, each), float(len(sms))
 
     @property
     def keeps_out(self) -> bool:
-        """Whether a block may set an SM to a configuration that has no room for another launch."""
-        return self._memory(list(range(len(self._launches)))) is None
+        """Whether a block may set an SM to a configuration without room for another launch."""
+        return self._common_configuration(list(range(len(self._launches)))) is None
 
-    def _by_parts(self, launches: list[int]) -> Float64Array:
-        """Returns the weight of a block of each launch, by slots, warps and registers."""
+    def _weights_by_slots(self, launches: list[int]) -> Float64Array:
+        """Returns the share of an SM that a block of each launch takes, by slots and registers."""
         taken = self._in_part[launches]
-        found = np.zeros(len(launches))
+        weights = np.zeros(len(launches))
         for column, has in zip(taken.T, self._part_has, strict=True):
             unit = math.gcd(*column.tolist())
             least = -(-(has - int(column.max()) + 1) // unit) * unit
-            found = np.maximum(found, column / least)
-        return found
+            weights = np.maximum(weights, column / least)
+        return weights
 
-    def _by_memory(self, launches: list[int], memory: int) -> Float64Array:
-        """Returns the weight of a block of each launch, by shared memory with its gaps."""
-        own = self._shared_memory[launches]
-        if not own.any():
+    def _weights_by_memory(self, launches: list[int], memory: int) -> Float64Array:
+        """Returns the share of an SM that a block of each launch takes, by shared memory."""
+        needed = self._shared_memory[launches]
+        if not needed.any():
             return np.zeros(len(launches))
-        gap = int(own.max()) - 1
+        gap = int(needed.max()) - 1
         gaps = 0 if self._spec.mechanisms.shared_memory == "pooled" else gap
-        return np.where(own > 0, own + gaps, 0) / (memory - gap)
+        return np.where(needed > 0, needed + gaps, 0) / (memory - gap)
 
-    def _memory(self, launches: list[int]) -> int | None:
-        """Returns the configuration of shared memory that these need; None if it may vary."""
+    def _common_configuration(self, launches: list[int]) -> int | None:
+        """Returns the bytes of shared memory an SM has for all these launches; None: it varies."""
         if not self._spec.mechanisms.shared_memory_configuration:
             return self._limits.shared_memory
         if self._largest[launches].all():
             return self._limits.shared_memory
         if (self._kinds[launches] == self._kinds[launches[0]]).all():
-            return int(self._held([self._launches[launches[0]]]).configured.max())
+            return int(self._residents([self._launches[launches[0]]]).configured.max())
         return None
 
-    def _held(self, launches: Iterable[Launch]) -> Residents:
-        """Returns an SM for a block of each."""
-        kinds = [_kind(launch) for launch in launches]
+    def _residents(self, launches: Iterable[Launch]) -> Residents:
+        """Returns the predicted residents of an SM, given a block of each launch."""
+        kinds = [_room_of(launch) for launch in launches]
         return predict(Sequence(kinds), self._spec, self._policy).residents()
 
 
-def _kind(launch: Launch) -> Launch:
-    """Returns the launch with only those fields that decide its room."""
+def _room_of(launch: Launch) -> Launch:
+    """Returns a launch of one block or cluster with only the fields that decide its room."""
     return Launch(
         launch.cluster, launch.threads, launch.registers, launch.shared_memory,
         carveout=launch.carveout, cluster=launch.cluster,

@@ -89,38 +89,38 @@ def forced_even(device: str | os.PathLike[str] | DeviceSpec, launch: Launch) -> 
     spec = _spec(device)
     if not isinstance(launch, Launch):
         raise TypeError(f"launch: a Launch is needed, got {shown(launch)}")
-    each, limiter = _capacity(spec, launch)
-    forced, reason = _verdict(launch, spec.sms, each)
-    return Evenness(forced, reason, launch.blocks, spec.sms, each, limiter)
+    per_sm, limiter = _capacity(spec, launch)
+    forced, reason = _verdict(launch, spec.sms, per_sm)
+    return Evenness(forced, reason, launch.blocks, spec.sms, per_sm, limiter)
 
 
 _spec = device  # forced_even() has a parameter of that name
 
 
 def _capacity(spec: DeviceSpec, launch: Launch) -> tuple[int, str]:
-    """Returns how many blocks an idle SM holds, and which limit binds."""
-    one = replace(held(launch), blocks=launch.cluster)
-    trace = predict(Sequence([one]), spec)
+    """Returns the number of blocks that an idle SM holds, and which limit binds."""
+    single = replace(held(launch), blocks=launch.cluster)
+    trace = predict(Sequence([single]), spec)
     assert trace.capacities is not None  # a prediction has them
     (capacity,) = trace.capacities()
     return int(capacity.blocks[0]), capacity.limiter[0]
 
 
-def _verdict(launch: Launch, sms: int, each: int) -> tuple[bool, str]:
-    """Returns whether blocks spread evenly, and why."""
-    blocks, holds = launch.blocks, each * sms
-    if blocks > holds:
-        return False, f"more than one wave, {sms} SMs x {each} blocks"
-    if each == 1:
+def _verdict(launch: Launch, sms: int, per_sm: int) -> tuple[bool, str]:
+    """Returns whether the blocks surely spread evenly, and why, in words."""
+    blocks, capacity = launch.blocks, per_sm * sms
+    if blocks > capacity:
+        return False, f"more than one wave, {sms} SMs x {per_sm} blocks"
+    if per_sm == 1:
         return True, "an SM holds one block at most"
     if launch.cluster > 1:
         if blocks == launch.cluster:
             return True, "the blocks of one cluster go to different SMs"
-        return False, f"an SM holds {each} blocks, and clusters cannot use every SM"
+        return False, f"an SM holds {per_sm} blocks, and clusters cannot use every SM"
     if sms == 1 or blocks == 1:
         return True, "there is one SM" if sms == 1 else "there is one block"
-    if blocks >= holds - 1:
-        return True, f"{blocks} blocks fill {sms} SMs x {each}" + (
-            "" if blocks == holds else ", one place left"
+    if blocks >= capacity - 1:
+        return True, f"{blocks} blocks fill {sms} SMs x {per_sm}" + (
+            "" if blocks == capacity else ", one place left"
         )
-    return False, f"an SM holds {each} blocks, which leaves room for an uneven spread"
+    return False, f"an SM holds {per_sm} blocks, which leaves room for an uneven spread"

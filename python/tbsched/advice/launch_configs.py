@@ -31,9 +31,9 @@ from tbsched.sm.characterization.results import Characterization
 from tbsched.sm.code import Code, measured, read_code
 
 # Blocks on each SM that are tried where any grid works, besides as many as fit.
-_SAME = 1.1  # times an estimate: what it cannot tell apart
-_USUAL = 256  # threads of a block
-_EACH_SM = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+_INDISTINGUISHABLE = 1.1  # times an estimate: what it cannot tell apart
+_USUAL_THREADS = 256  # threads of a block
+_BLOCKS_PER_SM_TRIED = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +102,10 @@ class Kernel:
         if blocks is None:
             blocks = -(-self.threads // threads) if self.blocks is None else self.blocks
         return Launch(
-            blocks=blocks,
-            threads=threads,
-            registers=self.registers,
+            blocks=blocks, threads=threads, registers=self.registers,
             shared_memory=self.shared_memory + self.shared_memory_per_thread * threads,
-            local_memory=self.local_memory,
-            carveout=self.carveout,
-        )
+            local_memory=self.local_memory, carveout=self.carveout,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +179,10 @@ class LaunchConfigs(Shown):
         least = min((clocks for clocks, _ in known), default=None)
         if least is None:
             return None
-        near = [row for clocks, row in known if clocks <= _SAME * least]
-        return min(near, key=lambda row: (abs(np.log2(row.launch.threads / _USUAL)), row.estimate))
+        near = [row for clocks, row in known if clocks <= _INDISTINGUISHABLE * least]
+        return min(
+            near, key=lambda row: (abs(np.log2(row.launch.threads / _USUAL_THREADS)), row.estimate)
+        )
 
 
 def launch_configs(
@@ -232,44 +231,44 @@ def launch_configs(
     if code is None:
         return LaunchConfigs(spec.name, kernel, tuple(rows))
     known = measured(spec) if tables is None else tables
-    found = read_code(code, known, spec.processing_blocks)
-    reasoned = tuple(_reasoned(spec, row, kernel, found, known) for row in rows)
-    return LaunchConfigs(spec.name, kernel, reasoned, found)
+    read = read_code(code, known, spec.processing_blocks)
+    reasoned = tuple(_reasoned(spec, row, kernel, read, known) for row in rows)
+    return LaunchConfigs(spec.name, kernel, reasoned, read)
 
 
 _spec = device  # launch_configs() has a parameter of that name
 
 
 def _launches(spec: DeviceSpec, kernel: Kernel) -> Iterator[Launch]:
-    """Yields a launch for each block size to judge."""
+    """Yields a launch for each block size of whole warps, and for each grid to loop in."""
     for threads in range(WARP, spec.threads_per_block + 1, WARP):
-        one = kernel.launch(threads)
+        launch = kernel.launch(threads)
         if not kernel.loops:
-            yield one
+            yield launch
             continue
         try:
-            fitting = forced_even(spec, dataclasses.replace(one, blocks=1)).blocks_per_sm
+            fitting = forced_even(spec, dataclasses.replace(launch, blocks=1)).blocks_per_sm
         except ValueError:  # the row of this launch names the reason
-            yield one
+            yield launch
             continue
-        for each in [*(each for each in _EACH_SM if each < fitting), fitting]:
-            if each * spec.sms <= one.blocks:
-                yield kernel.launch(threads, each * spec.sms)
-        yield one
+        for per_sm in [*(per_sm for per_sm in _BLOCKS_PER_SM_TRIED if per_sm < fitting), fitting]:
+            if per_sm * spec.sms <= launch.blocks:
+                yield kernel.launch(threads, per_sm * spec.sms)
+        yield launch
 
 
 def _reasoned(
-    spec: DeviceSpec,
-    row: LaunchConfig,
-    kernel: Kernel,
-    found: Code,
-    tables: Characterization,
+    spec: DeviceSpec, row: LaunchConfig, kernel: Kernel, code: Code, tables: Characterization
 ) -> LaunchConfig:
-    """Returns the row of a launch with what its machine code says for and against it."""
+    """Returns the row of a launch with reasons and estimate from its machine code."""
     if row.evenness is None:
         return row
-    shared = kernel.loops or (kernel.blocks is not None and kernel.threads > kernel.blocks)
-    case = Case(spec, row.launch, row.evenness, found, tables, kernel.threads if shared else 0)
+    loops_over_items = kernel.loops or (
+        kernel.blocks is not None and kernel.threads > kernel.blocks
+    )
+    case = Case(
+        spec, row.launch, row.evenness, code, tables, kernel.threads if loops_over_items else 0
+    )
     return dataclasses.replace(
         row, reasons=tuple(rule(case) for rule in RULES), estimate=estimate(case)
     )
@@ -297,7 +296,7 @@ def _judge(spec: DeviceSpec, launch: Launch, trust_policy: bool) -> LaunchConfig
 
 
 def _warps_left_over(spec: DeviceSpec, launch: Launch, evenness: Evenness) -> str | None:
-    """Returns what is wrong with the number of warps of an evenly used SM, if anything."""
+    """Returns why processing blocks of an SM get different numbers of warps; None: they do not."""
     for blocks in evenness.share:
         warps = blocks * -(-launch.threads // WARP)
         if warps % spec.processing_blocks:

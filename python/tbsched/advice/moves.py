@@ -26,7 +26,7 @@ from tbsched.program.sequence import (
 )
 
 
-class Units:
+class MovableUnits:
     """Events that move as one, and which of them stay before which.
 
     A launch moves with the waits right before it in its stream, and the records right after it.
@@ -41,56 +41,57 @@ class Units:
     """
 
     def __init__(self, sequence: Sequence) -> None:
-        self.events = _together(sequence)
+        self.events = _grouped_places(sequence)
         self.movable = [
             number
             for number, places in enumerate(self.events)
             if any(sequence[place].launches for place in places)
         ]
         unit = {place: number for number, places in enumerate(self.events) for place in places}
-        order = _Order()
+        order = _Dependences()
         for place, event in enumerate(sequence):
             order.add(place, event)
-        pairs = {(unit[a], unit[b]) for a, b in order.pairs}
-        self._pairs = sorted((a, b) for a, b in pairs if a != b)
+        pairs = {(unit[first], unit[second]) for first, second in order.pairs}
+        self._pairs = sorted((first, second) for first, second in pairs if first != second)
         self._before, self._after = np.array(self._pairs, np.int64).reshape(-1, 2).T
 
     def __len__(self) -> int:
         return len(self.events)
 
-    def keeps(self, order: tuple[int, ...]) -> bool:
-        """Returns whether all units are behind those that they must follow."""
+    def allows(self, order: tuple[int, ...]) -> bool:
+        """Returns whether an order of units puts each behind all that it must follow."""
         place = np.empty(len(order), np.int64)
         place[list(order)] = np.arange(len(order))
         return bool((place[self._before] < place[self._after]).all())
 
     def places(self, order: Iterable[int]) -> tuple[int, ...]:
-        """Returns the places of all events, by an order of the units."""
+        """Returns the places of all events in the sequence, in an order of the units."""
         return tuple(place for number in order for place in self.events[number])
 
     def sorted_by(self, weight: Callable[[int], Any]) -> tuple[int, ...]:
-        """Returns units in topological order, those of least weight first."""
-        left = graphlib.TopologicalSorter[int](dict.fromkeys(range(len(self)), ()))
-        for a, b in self._pairs:
-            left.add(b, a)
-        left.prepare()
+        """Returns the units in a topological order, those of least weight as early as possible."""
+        sorter = graphlib.TopologicalSorter[int](dict.fromkeys(range(len(self)), ()))
+        for earlier, later in self._pairs:
+            sorter.add(later, earlier)
+        sorter.prepare()
         free: list[tuple[Any, int]] = []
         order = []
-        while left.is_active():
-            for number in left.get_ready():
+        while sorter.is_active():
+            for number in sorter.get_ready():
                 heapq.heappush(free, (weight(number), number))
             order.append(heapq.heappop(free)[1])
-            left.done(order[-1])
+            sorter.done(order[-1])
         return tuple(order)
 
 
-def _together(sequence: Sequence) -> list[list[int]]:
-    """Returns events in units that move together: with their waits and records."""
+def _grouped_places(sequence: Sequence) -> list[list[int]]:
+    """Returns the places of events in units: launches with their waits and records."""
     units: list[list[int]] = []
     last: Event | None = None
     for place, event in enumerate(sequence):
         goes_along = isinstance(last, WaitEvent) or isinstance(event, RecordEvent)
-        if last is not None and goes_along and _called(last) == _called(event) != (None, None):
+        where = _stream_and_host(event)
+        if last is not None and goes_along and _stream_and_host(last) == where != (None, None):
             units[-1].append(place)
         else:
             units.append([place])
@@ -98,72 +99,78 @@ def _together(sequence: Sequence) -> list[list[int]]:
     return units
 
 
-def _called(event: Event) -> tuple[object, object]:
+def _stream_and_host(event: Event) -> tuple[object, object]:
+    """Returns the stream and host thread of an event; (None, None): it is in no stream."""
     stream = getattr(event, "stream", None)
     return (None, None) if stream is None else (stream, getattr(event, "host", 0))
 
 
-class _Order:
-    """Pairs of places of events of which the first stays before the second."""
+class _Dependences:
+    """Pairs of places of events of which the first must stay before the second."""
 
     def __init__(self) -> None:
         self.pairs: set[tuple[int, int]] = set()
-        self._of_stream: dict[object, int] = {}
-        self._wait: dict[int, int] = {}  # last wait for the GPU, by host thread
-        self._since: dict[int, list[int]] = defaultdict(list)  # and what it called since
-        self._record: dict[int, int] = {}
-        self._waits: dict[int, list[int]] = defaultdict(list)  # for the last record of each event
-        self._of_value: dict[str, int] = {}  # last write of each value, or wait for it
+        self._last_in_stream: dict[object, int] = {}
+        self._last_host_wait: dict[int, int] = {}  # last wait for the GPU, by host thread
+        self._calls_since_wait: dict[int, list[int]] = defaultdict(list)  # and what it called since
+        self._last_record: dict[int, int] = {}
+        self._event_waits: dict[int, list[int]] = defaultdict(
+            list
+        )  # for the last record of each event
+        self._last_value_use: dict[str, int] = {}  # last write of each value, or wait for it
 
     def add(self, place: int, event: Event) -> None:
-        """Notes what the event stays behind."""
-        self._in_stream(
+        """Adds the pairs of an event with the events before it."""
+        self._add_stream_order(
             place, getattr(event, "stream", None), isinstance(event, Synchronize | HostCall)
         )
-        self._by_host(place, event)
+        self._add_host_order(place, event)
         if isinstance(event, WaitEvent | Synchronize) and event.event is not None:
-            self._behind(self._record.get(event.event), place)
-            self._waits[event.event].append(place)
+            self._add_pair(self._last_record.get(event.event), place)
+            self._event_waits[event.event].append(place)
         if isinstance(event, WriteValue | WaitValue):
-            self._behind(self._of_value.get(event.name), place)
-            self._of_value[event.name] = place
+            self._add_pair(self._last_value_use.get(event.name), place)
+            self._last_value_use[event.name] = place
         for recorded in _recorded(event):
-            self._behind(self._record.get(recorded), place)
-            for other in self._waits.pop(recorded, ()):
-                self._behind(other, place)
-            self._record[recorded] = place
+            self._add_pair(self._last_record.get(recorded), place)
+            for other in self._event_waits.pop(recorded, ()):
+                self._add_pair(other, place)
+            self._last_record[recorded] = place
 
-    def _behind(self, one: int | None, other: int) -> None:
-        if one is not None:
-            self.pairs.add((one, other))
+    def _add_pair(self, earlier: int | None, later: int) -> None:
+        """Adds a pair of places, if there is an earlier one."""
+        if earlier is not None:
+            self.pairs.add((earlier, later))
 
-    def _in_stream(self, place: int, stream: object, only_waits: bool) -> None:
-        """Adds the dependence of an event on the one before it in its stream."""
+    def _add_stream_order(self, place: int, stream: object, only_waits: bool) -> None:
+        """Adds the pair of an event and the one before it in its stream."""
         if stream is None or only_waits:
             return
         if stream == LEGACY_STREAM:
-            for other in self._of_stream.values():
-                self._behind(other, place)
-            self._of_stream = {stream: place}
+            for other in self._last_in_stream.values():
+                self._add_pair(other, place)
+            self._last_in_stream = {stream: place}
             return
-        self._behind(self._of_stream.get(stream, self._of_stream.get(LEGACY_STREAM)), place)
-        self._of_stream[stream] = place
+        self._add_pair(
+            self._last_in_stream.get(stream, self._last_in_stream.get(LEGACY_STREAM)), place
+        )
+        self._last_in_stream[stream] = place
 
-    def _by_host(self, place: int, event: Event) -> None:
-        """Adds the dependences between a host's calls that wait and its other calls."""
+    def _add_host_order(self, place: int, event: Event) -> None:
+        """Adds the pairs of a host thread's calls that wait for the GPU and its other calls."""
         host = getattr(event, "host", 0)
-        self._behind(self._wait.get(host), place)
+        self._add_pair(self._last_host_wait.get(host), place)
         # What a host call does may matter to all that comes later, such as memory that it frees.
         if waits_for_gpu(event) or isinstance(event, HostCall):
-            for other in self._since.pop(host, ()):
-                self._behind(other, place)
-            self._wait[host] = place
+            for other in self._calls_since_wait.pop(host, ()):
+                self._add_pair(other, place)
+            self._last_host_wait[host] = place
         else:
-            self._since[host].append(place)
+            self._calls_since_wait[host].append(place)
 
 
 def _recorded(event: Event) -> list[int]:
-    """Returns the CUDA events that an event records."""
+    """Returns the numbers of the CUDA events that an event records."""
     if isinstance(event, RecordEvent):
         return [event.event]
     if isinstance(event, Launch) and event.completion_event is not None:
@@ -172,7 +179,7 @@ def _recorded(event: Event) -> list[int]:
 
 
 def launches_of(sequence: Sequence, places: Iterable[int]) -> tuple[int, ...]:
-    """Returns the numbers of launches, by an order of the events."""
+    """Returns the numbers of the launches in an order of the events' places."""
     counts = [len(event.launches) for event in sequence]
     first = [0, *itertools.accumulate(counts)]
     return tuple(k for place in places for k in range(first[place], first[place + 1]))

@@ -9,7 +9,7 @@ import random
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from tbsched.advice.moves import Units, launches_of
+from tbsched.advice.moves import MovableUnits, launches_of
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.fitting.merged import merged
 from tbsched.prediction.orders import FOREVER_NS, OrdersOfEvents
@@ -21,9 +21,9 @@ from tbsched.program.sequence import LEGACY_STREAM, Launch, Sequence
 from tbsched.shown import Shown
 
 EXACT_UP_TO = 7
-_SEARCHED = 4096  # orders that are listed at a time
-_AT_ONCE = 16  # neighbours of an order that are predicted together, on several threads
-_MOST_NEIGHBOURS = 20_000
+_ORDERS_PER_BATCH = 4096  # orders that are listed at a time
+_NEIGHBOURS_PER_BATCH = 16  # neighbours of an order that are predicted together, on several threads
+_MAX_NEIGHBOURS = 20_000
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -118,81 +118,81 @@ def best_order(
     return BestOrder(
         launches_of(sequence, places),
         sequence if search.order == in_order else Sequence(sequence.events[k] for k in places),
-        search.best_ns / 1e9,
-        given_ns / 1e9,
-        exact,
-        len(search.known),
+        search.best_ns / 1e9, given_ns / 1e9, exact, len(search.tried),
         () if host is None else tuple(host[k] for k in places),
-    )
+    )  # fmt: skip
 
 
 def _given(
     kernels: Iterable[Launch] | Program, launch_interval: float
 ) -> tuple[Sequence, tuple[float, ...] | None]:
-    """Returns what is to be ordered, and the gaps between its calls if it is a program."""
+    """Returns the sequence to order, and seconds between its calls if it is of a program."""
     if isinstance(kernels, Program):
         if launch_interval:
             raise ValueError(f"launch_interval: {launch_interval}, but a program has its own times")
         if not kernels.sequence.launches:
             raise ValueError("kernels: the program has no launches")
         return kernels.sequence, kernels.host
-    given = instances("best_order", "kernels", kernels, Launch)
-    if not given:
+    launches = instances("best_order", "kernels", kernels, Launch)
+    if not launches:
         raise ValueError("kernels: none are given")
-    for number, kernel in enumerate(given):
+    for number, kernel in enumerate(launches):
         if kernel.duration is None:
             raise ValueError(f"kernels[{number}]: Launch.duration: None; how long does it run?")
         if kernel.stream == LEGACY_STREAM:
             raise ValueError(f"kernels[{number}]: Launch.stream: {LEGACY_STREAM!r} orders all work")
-    return Sequence(given), None
+    return Sequence(launches), None
 
 
 class _Search:
-    """The best order so far, of units that move as one."""
+    """The best order found so far, of units that move as one."""
 
     def __init__(
         self, sequence: Sequence, host: tuple[float, ...] | None, orders: OrdersOfEvents
     ) -> None:
         self.sequence = sequence
         self.orders = orders
-        self.units = Units(sequence)
-        self.known: set[tuple[int, ...]] = set()
+        self.units = MovableUnits(sequence)
+        self.tried: set[tuple[int, ...]] = set()
         self.order = tuple(range(len(self.units)))
         self.best_ns = FOREVER_NS
         # Equal units are one: the first of them stands for all.
         first: dict[Hashable, int] = {}
-        self.kind = [
+        self.same_as = [
             first.setdefault(self._kind(places, host), number)
             for number, places in enumerate(self.units.events)
         ]
 
     def _kind(self, places: list[int], host: tuple[float, ...] | None) -> Hashable:
+        """Returns a key that is equal for units that can be exchanged without any effect."""
         events = [self.sequence.events[place] for place in places]
-        named = [replace(x, name=None) if isinstance(x, Launch) else x for x in events]
-        return tuple(named), None if host is None else tuple(host[place] for place in places)
+        unnamed = [
+            replace(event, name=None) if isinstance(event, Launch) else event for event in events
+        ]
+        return tuple(unnamed), None if host is None else tuple(host[place] for place in places)
 
     def consider(self, orders: Iterable[tuple[int, ...]]) -> bool:
-        """Predicts those that are not known and change no dependency; whether one is the best."""
-        waiting = filter(self._admit, orders)
+        """Predicts orders that are allowed and new; returns whether one of them is the best."""
+        admitted = filter(self._admit, orders)
         better = False
-        while some := list(itertools.islice(waiting, _SEARCHED)):
-            of_events = {self.units.places(order): order for order in some}
-            found = self.orders.shortest(of_events, self.best_ns)
-            if found is not None:
-                self.order, self.best_ns = of_events[found[0]], found[1]
+        while batch := list(itertools.islice(admitted, _ORDERS_PER_BATCH)):
+            orders_by_places = {self.units.places(order): order for order in batch}
+            shortest = self.orders.shortest(orders_by_places, self.best_ns)
+            if shortest is not None:
+                self.order, self.best_ns = orders_by_places[shortest[0]], shortest[1]
                 better = True
         return better
 
     def _admit(self, order: tuple[int, ...]) -> bool:
-        """Admits an order that keeps the units and has no tried like; returns whether."""
-        key = tuple([self.kind[number] for number in order])
-        if key in self.known or not self.units.keeps(order):
+        """Returns whether an order is allowed and new; notes that it was tried."""
+        key = tuple([self.same_as[number] for number in order])
+        if key in self.tried or not self.units.allows(order):
             return False
-        self.known.add(key)
+        self.tried.add(key)
         return True
 
     def sorted_first(self) -> tuple[int, ...]:
-        """Returns an order: larger configurations first, then longest, within dependences."""
+        """Returns an order to begin with: larger configurations first, then longer launches."""
 
         def weight(number: int) -> tuple[float, ...]:
             """Returns a sort key: larger configurations first, then longest."""
@@ -212,24 +212,24 @@ class _Search:
         return self.units.sorted_by(weight)
 
     def improve(self, rng: random.Random, max_predictions: int) -> None:
-        """Goes to a better neighbour as long as there is one."""
+        """Goes to a better neighbour as long as there is one, up to a number of predictions."""
         improved = True
         while improved:
             improved = False
             neighbours = self._neighbours(rng)
-            while some := list(itertools.islice(neighbours, _AT_ONCE)):
-                left = max_predictions - len(self.known)
+            while batch := list(itertools.islice(neighbours, _NEIGHBOURS_PER_BATCH)):
+                left = max_predictions - len(self.tried)
                 if left <= 0:
                     return
-                if self.consider(some[:left]):
+                if self.consider(batch[:left]):
                     improved = True
                     break
 
     def _neighbours(self, rng: random.Random) -> Iterator[tuple[int, ...]]:
-        """Yields orders that differ from this one in one move."""
+        """Yields orders in which one unit has moved, or two are exchanged, in random order."""
         count, movable = len(self.order), set(self.units.movable)
         codes = range(count * count)
-        for code in rng.sample(codes, min(len(codes), _MOST_NEIGHBOURS)):
+        for code in rng.sample(codes, min(len(codes), _MAX_NEIGHBOURS)):
             a, b = divmod(code, count)
             if a == b or self.order[a] not in movable:
                 continue
@@ -243,7 +243,7 @@ class _Search:
 
 
 def _longest(launch: Launch) -> float:
-    """Seconds that the longest block runs."""
+    """Returns the duration of the longest block, in seconds."""
     durations = launch.block_durations()
     assert durations is not None
     return float(durations.max())

@@ -48,14 +48,9 @@ class Task:
     priority: int = 0
 
     def __init__(
-        self,
-        name: str,
-        kernels: Iterable[Launch],
-        period: float,
-        offset: float = 0.0,
-        deadline: float | None = None,
-        priority: int = 0,
-    ) -> None:
+        self, name: str, kernels: Iterable[Launch], period: float, offset: float = 0.0,
+        deadline: float | None = None, priority: int = 0,
+    ) -> None:  # fmt: skip
         put = object.__setattr__
         put(self, "name", instance("Task", "name", name, str))
         put(self, "kernels", _kernels(kernels))
@@ -65,9 +60,9 @@ class Task:
         put(self, "priority", integer("Task", "priority", priority, -(2**31), 2**31 - 1))
 
 
-def _kernels(given: Iterable[Launch]) -> tuple[Launch, ...]:
+def _kernels(values: Iterable[Launch]) -> tuple[Launch, ...]:
     """Returns the kernels of a task, checked."""
-    kernels = instances("Task", "kernels", given, Launch)
+    kernels = instances("Task", "kernels", values, Launch)
     if not kernels:
         raise ValueError("Task.kernels: none; a task has one or more")
     for number, kernel in enumerate(kernels):
@@ -82,10 +77,11 @@ def _kernels(given: Iterable[Launch]) -> tuple[Launch, ...]:
 
 
 def _positive(field: str, value: float) -> float:
-    found = seconds("Task", field, value)
-    if round(found * 1e9) < 1:
+    """Returns a number of seconds, checked to be at least 1 ns."""
+    checked = seconds("Task", field, value)
+    if round(checked * 1e9) < 1:
         raise ValueError(f"Task.{field}: {shown(value)} is less than 1e-9 seconds")
-    return found
+    return checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +161,12 @@ class Responses(Shown):
     @property
     def worst(self) -> dict[str, Response]:
         """Returns the job of each task that took longest, by the task's name."""
-        found: dict[str, Response] = {}
+        longest: dict[str, Response] = {}
         for job in self.jobs:
-            known = found.setdefault(job.job.task, job)
-            if job.response > known.response:
-                found[job.job.task] = job
-        return {task.name: found[task.name] for task in self.tasks if task.name in found}
+            longest_so_far = longest.setdefault(job.job.task, job)
+            if job.response > longest_so_far.response:
+                longest[job.job.task] = job
+        return {task.name: longest[task.name] for task in self.tasks if task.name in longest}
 
     @property
     def missed(self) -> tuple[Response, ...]:
@@ -330,11 +326,12 @@ def periodic(tasks: Iterable[Task], until: float | None = None) -> Periodic:
 
 
 def _ns(time: float) -> int:
+    """Returns seconds as whole nanoseconds."""
     return round(time * 1e9)
 
 
 def _check_number(tasks: tuple[Task, ...], until_ns: int, hyper_ns: int) -> None:
-    """Refuses a number of seconds that is out of its range."""
+    """Checks that a task set releases at least one and at most ``MAX_LAUNCHES`` launches."""
     launches = sum(
         len(task.kernels) * len(range(_ns(task.offset), until_ns, _ns(task.period)))
         for task in tasks

@@ -26,8 +26,8 @@ from tbsched.progress import each
 from tbsched.shown import Shown
 
 CARVEOUTS = (None, 0, 25, 50, 75, 100)
-_KERNELS = 20  # of a program, those that ran longest
-_NAMED = 4  # launches of a kernel that a change names
+_MAX_KERNELS = 20  # of a program, those that ran longest
+_MAX_NAMED = 4  # launches of a kernel that a change names
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -111,15 +111,18 @@ def what_if(
     host = None if program is None else program.host
 
     def predicted(candidate: tuple[str, Sequence]) -> Change:
-        """Predicts a changed sequence; returns the change."""
+        """Returns a candidate, words and sequence, as a change with its predicted makespan."""
         what, changed = candidate
-        asked = changed if program is None else merged(changed, spec)
-        found = makespan_ns(asked, spec, policy, launch_interval=launch_interval, host=host)
-        if found is None:
+        sequence = changed if program is None else merged(changed, spec)
+        predicted_ns = makespan_ns(
+            sequence, spec, policy, launch_interval=launch_interval, host=host
+        )
+        if predicted_ns is None:
             raise ValueError(f"what_if: {what}, the program never ends; predict(...).hang says why")
-        return Change(what, changed, found / 1e9, () if host is None else host)
+        return Change(what, changed, predicted_ns / 1e9, () if host is None else host)
 
     def attempted(candidate: tuple[str, Sequence]) -> Change | None:
+        """Returns the same; None: the program then hangs, or the device refuses it."""
         try:
             return predicted(candidate)
         except ValueError:  # it hangs, or the device refuses it, as a cooperative launch's carveout
@@ -149,7 +152,7 @@ def what_if(
 def _with_carveouts(
     seq: Sequence, carveouts: Iterable[int | None]
 ) -> Iterator[tuple[str, Sequence]]:
-    """Yields the program with each carveout, and words for the change."""
+    """Yields words for a change, and the program with that carveout in all launches."""
     of_library = [is_of_library(launch) for launch in seq.launches]
     for carveout in carveouts:
         words = "the driver's" if carveout is None else str(carveout)
@@ -164,7 +167,7 @@ def _with_carveouts(
 def _with_block_sizes(
     seq: Sequence, program: Program | None, sizes: Iterable[int]
 ) -> Iterator[tuple[str, Sequence]]:
-    """Yields the program with each block size, and words for the change."""
+    """Yields words for a change, and the program with that block size in some launches."""
     groups = [[number] for number in range(len(seq.launches))]
     if program is not None:
         groups = _longest_kernels(program)
@@ -175,16 +178,16 @@ def _with_block_sizes(
         who = (
             f"launch {numbers[0]}"
             if len(numbers) == 1
-            else f"launches {first_listed(map(str, numbers), _NAMED)}"
+            else f"launches {first_listed(map(str, numbers), _MAX_NAMED)}"
         )
         if launches != list(seq.launches):
             yield f"{who} in blocks of {threads} threads", with_launches(seq, launches)
 
 
 def _longest_kernels(program: Program) -> list[list[int]]:
-    """Returns the launches of each kernel, those that ran longest first."""
+    """Returns the numbers of each kernel's launches, the longest-running kernels first."""
     groups: dict[Hashable, list[int]] = {}
     for number, launch in enumerate(program.sequence.launches):
         groups.setdefault(kernel_of(launch) or number, []).append(number)
     ran = program.measured["end_ns"] - program.measured["start_ns"]
-    return sorted(groups.values(), key=lambda own: -int(ran[own].sum()))[:_KERNELS]
+    return sorted(groups.values(), key=lambda own: -int(ran[own].sum()))[:_MAX_KERNELS]

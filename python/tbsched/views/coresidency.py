@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tbsched.advice.together.coresident import Coresidency
-from tbsched.advice.together.given import called
+from tbsched.advice.together.given import name_of
 from tbsched.advice.together.ranks.coresident import RankCoresidency
 from tbsched.hardware.initial_state import InitialState
 from tbsched.prediction.together.search import FOREVER
@@ -80,7 +80,7 @@ def witness_words(coresidency: Coresidency) -> str:
 def stranded_words(coresidency: Coresidency) -> str:
     """The launch that is not resident whole, or what else never happens."""
     assert coresidency.stranded is not None
-    return called(coresidency.launches, coresidency.stranded, coresidency.others)
+    return name_of(coresidency.launches, coresidency.stranded, coresidency.others)
 
 
 def limits_words(coresidency: Coresidency) -> str:

@@ -20,7 +20,7 @@ from tbsched.advice.account.idle import (
     UNEXPLAINED,
     UNRECORDED,
     WITHIN,
-    bare,
+    without_context,
 )
 from tbsched.advice.account.peers import COLLECTIVE, PEER, SLOWED, TRANSFER
 from tbsched.advice.change import Change
@@ -156,7 +156,7 @@ def idle_words(explanation: Explanation) -> str:
     unknown = sum(row.seconds for row in explanation.account if row.cause == COLLECTIVE)
     more = f", and {seconds_words(unknown)} in collectives, waiting for a peer or moving bytes"
     more = more if unknown >= _MIN_SHARE * explanation.span else ""
-    if explanation.accounted.met is not None:
+    if explanation.accounted.collectives is not None:
         return f"{gpus} GPUs idle or waiting for a peer {share} % of it{more}"
     if gpus > 1:
         return f"{gpus} GPUs idle {share} % of it{more}"
@@ -217,14 +217,16 @@ def late_words(explanation: Explanation) -> list[str]:
     saves = [change.saves for change in explanation.changes if not change.is_bound]
     if (
         explanation.prediction is None
-        or explanation.accounted.met is not None
+        or explanation.accounted.collectives is not None
         or total < _MOSTLY * explanation.span * len(explanation.accounted.gpus)
         or max(saves, default=0.0) >= _LITTLE * total
     ):
         return []
     late: dict[tuple[str, str], float] = {}
     for row in idle:
-        late[row.cause, bare(row.by)] = late.get((row.cause, bare(row.by)), 0.0) + row.seconds
+        late[row.cause, without_context(row.by)] = (
+            late.get((row.cause, without_context(row.by)), 0.0) + row.seconds
+        )
     rows = sorted(late.items(), key=lambda item: (-item[1], item[0]))[:_PARTS_SHOWN]
     who_was_late = (
         f"{'the host' if cause == HOST else cause_word(cause)}: {cut(by, _BY)} "

@@ -54,7 +54,7 @@ def who(explanation: Explanation, gpu: int) -> str:
 
 def ranks_text(explanation: Explanation, cause_word: Callable[[str], str]) -> Lines:
     """Returns what kept the GPUs from working, and communication that no kernel ran beside."""
-    if explanation.accounted.met is None:
+    if explanation.accounted.collectives is None:
         return []
     parts: Lines = []
     roots, alone = roots_table(explanation, cause_word), exposed_table(explanation)
@@ -150,7 +150,7 @@ def collectives_table(explanation: Explanation) -> Table:
 
 def collectives_of(account: Account) -> list[dict[str, Any]]:
     """Returns each kind of collective with its count and its seconds on all GPUs, by phase."""
-    matches = account.met
+    matches = account.collectives
     if matches is None:
         return []
     until_slow = np.minimum(matches.slow, matches.unknown)
@@ -160,7 +160,7 @@ def collectives_of(account: Account) -> list[dict[str, Any]]:
         "slowed": matches.end - matches.slow,
         "unknown": matches.end - matches.unknown,
     }
-    words = [kind.words for kind in matches.found.kinds]
+    words = [kind.words for kind in matches.collectives.kinds]
     kinds_of_collectives: dict[str, dict[str, Any]] = {
         text: {"collective": text, "count": 0, **dict.fromkeys(columns, 0.0)} for text in words
     }
@@ -168,7 +168,7 @@ def collectives_of(account: Account) -> list[dict[str, Any]]:
         kinds_of_collectives[text]["count"] += 1
     for name, ns in columns.items():
         sums = np.zeros(len(words), np.int64)
-        np.add.at(sums, matches.found.of, ns)
+        np.add.at(sums, matches.collectives.of, ns)
         for text, length in zip(words, sums.tolist(), strict=True):
             kinds_of_collectives[text][name] += length / 1e9
     return sorted(
@@ -178,7 +178,7 @@ def collectives_of(account: Account) -> list[dict[str, Any]]:
 
 def ranks_html(explanation: Explanation, cause_word: Callable[[str], str]) -> list[Markup]:
     """Returns HTML: the tables, and a lane per GPU."""
-    if explanation.accounted.met is None:
+    if explanation.accounted.collectives is None:
         return []
     parts = [lanes_html(explanation, cause_word)]
     roots, alone = roots_table(explanation, cause_word), exposed_table(explanation)

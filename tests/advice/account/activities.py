@@ -93,8 +93,8 @@ def short_rules() -> Iterator[None]:
         patch.setattr(idle, "_NEXT_NS", SHORT.next)
         patch.setattr(idle, "_AHEAD_NS", SHORT.ahead)
         patch.setattr(idle, "_LOADING_NS", SHORT.loading)
-        patch.setattr(idle, "_DISAGREE", SHORT.disagree)
-        patch.setattr(host_time, "_OTHERS", SHORT.asked)
+        patch.setattr(idle, "_MAX_EARLY_SHARE", SHORT.disagree)
+        patch.setattr(host_time, "_MAX_OTHER_THREADS", SHORT.asked)
         yield
 
 

@@ -15,7 +15,7 @@ from tbsched.advice.account.intervals import (
     Intervals,
     Overlaps,
     concatenated,
-    first_come,
+    cut_overlaps,
     gaps,
     joined,
     numbered,
@@ -89,10 +89,10 @@ def test_numbered_and_length(rows: list[Triple]) -> None:
 @given(ANY, st.data())
 def test_some(rows: list[Triple], data: st.DataObject) -> None:
     mask = data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows)))
-    chosen = made(rows).some(np.array(mask, np.bool_))
+    chosen = made(rows).select(np.array(mask, np.bool_))
     assert listed(chosen) == [row for row, taken in zip(rows, mask, strict=True) if taken]
     places = np.flatnonzero(mask)[::-1]
-    assert listed(made(rows).some(places)) == [rows[place] for place in places]
+    assert listed(made(rows).select(places)) == [rows[place] for place in places]
 
 
 @_TIMED
@@ -100,7 +100,7 @@ def test_some(rows: list[Triple], data: st.DataObject) -> None:
 def test_first_come(rows: list[Triple]) -> None:
     given_rows = made(rows)
     before = [column.copy() for column in given_rows]
-    found = listed(first_come(given_rows))
+    found = listed(cut_overlaps(given_rows))
     want = {}
     for ns in covered(rows):
         there = [row for row in rows if row[0] <= ns < row[1]]
@@ -161,7 +161,7 @@ def test_parts_one_after_the_other() -> None:
     one = Overlaps(*(np.array([number]) for number in range(4)))
     both = concatenated([one, one])
     assert [column.tolist() for column in both] == [[0, 0], [1, 1], [2, 2], [3, 3]]
-    assert [column.tolist() for column in both.some(np.array([True, False]))] == [
+    assert [column.tolist() for column in both.select(np.array([True, False]))] == [
         [0],
         [1],
         [2],
@@ -170,6 +170,6 @@ def test_parts_one_after_the_other() -> None:
 
 
 def test_nothing() -> None:
-    assert listed(first_come(NO_INTERVALS)) == listed(joined(NO_INTERVALS)) == []
+    assert listed(cut_overlaps(NO_INTERVALS)) == listed(joined(NO_INTERVALS)) == []
     assert listed(gaps(NO_INTERVALS, 3, 7)) == [(3, 7, 0)]
     assert listed(gaps(NO_INTERVALS, 3, 3)) == []

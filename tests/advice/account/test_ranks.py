@@ -36,7 +36,7 @@ def adds_up(found: Explanation) -> None:
     """Asserts that the causes of each GPU add up to the span, to 1 ns."""
     for place, gpu in enumerate(found.accounted.gpus):
         parts = found.accounted.parts
-        own = parts.some(parts.first == place)
+        own = parts.select(parts.first == place)
         assert int((own.end - own.begin).sum()) == found.accounted.span_ns
         total = sum(row.seconds for row in found.account if row.gpu == gpu)
         assert round(total * 1e9) == found.accounted.span_ns
@@ -138,7 +138,7 @@ def test_a_stage_waits_for_the_one_before_it_and_its_sends_wait_for_nobody(ahead
         files = written(Path(folder), documents(played, later={1: ahead_us, 2: -ahead_us}))
         found = tb.explain(tb.load_program(files))
     adds_up(found)
-    met = found.accounted.met
+    met = found.accounted.collectives
     assert met is not None
     waited = {(0, 1): 0, (1, 0): 0, (1, 2): 0, (2, 1): 0}
     for (one, late), us in played.waited.items():
@@ -306,7 +306,7 @@ def test_any_program_adds_up_and_waits_as_it_did(programs: list[list[Step]], ahe
     rank = found.program.ranks[1]
     assert rank.uncertain is not None
     assert abs(rank.added + ahead_us / 1e6) <= rank.uncertain + 1e-6
-    met = found.accounted.met
+    met = found.accounted.collectives
     assert met is not None
     waited = met.until - met.begin
     # What is not longer than clocks are uncertain is not known to be a wait.

@@ -11,7 +11,7 @@ import pytest
 import tbsched as tb
 from advice.together.puzzles import COMMUNICATION, GEMM, LARGE, SCHEDULERS, SMALL, WORKERS
 from helpers import KB
-from tbsched.advice.together.deciding import decided, proved
+from tbsched.advice.together.deciding import decide, proved
 from tbsched.advice.together.fixes.fix import Unproved, fixed
 from tbsched.advice.together.fixes.table import KINDS
 from tbsched.advice.together.problem import Problem
@@ -134,7 +134,7 @@ def test_known_witness_changes_no_answer(
     launches: tuple[tb.Launch, ...], group: tuple[int, ...]
 ) -> None:
     problem = Problem(tb.device("h200"), "hopper", launches, (group,), plays=2000)
-    stranding = decided(problem).stranding
+    stranding = decide(problem).stranding
     assert stranding is not None
     unsafe = Unproved(problem, stranding)
     for kind in KINDS:

@@ -15,7 +15,7 @@ from tbsched.advice.account.intervals import (
     Intervals,
     Overlaps,
     concatenated,
-    first_come,
+    cut_overlaps,
     gaps,
     joined,
     numbered,
@@ -24,7 +24,7 @@ from tbsched.advice.account.intervals import (
     within,
 )
 from tbsched.advice.account.labels import Labels
-from tbsched.advice.account.peers import SLOWED, TRANSFER, Met, Origin, resolved
+from tbsched.advice.account.peers import SLOWED, TRANSFER, CollectiveTimes, Origin, explain_waits
 from tbsched.advice.account.steps import Steps, named_alike, steps_of
 from tbsched.program.activity import (
     COLLECTIVE,
@@ -92,7 +92,7 @@ class Account:
         steps: iterations of the program, if the profile marks any, or its work repeats.
         since_ns: of each GPU since when its profile tells anything: of several ranks, one may have
             begun to record before others.
-        met: the collectives of several GPUs; None: there are none, or of one GPU only.
+        collectives: the collectives of several GPUs; None: there are none, or of one GPU only.
         origins: by the number of a label of waiting for a peer, why that one was late.
         notes: of which collectives nobody knows how long they waited, and why, in sentences.
     """
@@ -107,7 +107,7 @@ class Account:
     idle: tuple[Idle, ...]
     steps: Steps
     since_ns: tuple[int, ...]
-    met: Met | None = None
+    collectives: CollectiveTimes | None = None
     origins: Mapping[int, Origin] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -117,10 +117,10 @@ class Account:
 
     @property
     def clocks_differ(self) -> tuple[int, ...]:
-        """The GPUs whose clock does not fit that of the host."""
+        """GPUs whose clock does not fit that of the host, by their index."""
         gpu = self.activity.work["gpu"]
-        rows = ((each, np.flatnonzero(gpu == each)) for each in self.gpus)
-        return tuple(each for each, own in rows if clocks_disagree(self.activity, own))
+        rows = ((k, np.flatnonzero(gpu == k)) for k in self.gpus)
+        return tuple(k for k, work_ in rows if clocks_disagree(self.activity, work_))
 
     @property
     def span_ns(self) -> int:
@@ -132,26 +132,26 @@ class Account:
         parts, labels = self.parts, len(self.labels)
         key = parts.first * labels + parts.second
         ns = summed(key, parts.end - parts.begin, labels * len(self.gpus))
-        found = []
-        for place in np.flatnonzero(ns).tolist():
-            gpu, label = divmod(place, labels)
+        rows = []
+        for key_ in np.flatnonzero(ns).tolist():
+            gpu, label = divmod(key_, labels)
             cause, by = self.labels[label]
-            found.append(AccountRow(self.gpus[gpu], cause, by, int(ns[place]) / 1e9))
-        return tuple(sorted(found, key=lambda row: (row.gpu, -row.seconds, row.cause, row.by)))
+            rows.append(AccountRow(self.gpus[gpu], cause, by, int(ns[key_]) / 1e9))
+        return tuple(sorted(rows, key=lambda row: (row.gpu, -row.seconds, row.cause, row.by)))
 
     def per_step(self) -> dict[tuple[int, str], Int64Array]:
         """Returns the time of each GPU and cause in each step, int64 ns (steps,)."""
         count = len(self.steps.times.begin)
         if not count:
             return {}
-        found = overlaps(
+        in_steps = overlaps(
             Intervals(*self.parts[:2], np.arange(len(self.parts.begin))), self.steps.times
         )
         causes = sorted({cause for cause, _ in self.labels})
         cause_of = np.array([causes.index(cause) for cause, _ in self.labels], np.int64)
-        gpu, label = self.parts.first[found.first], self.parts.second[found.first]
-        key = (gpu * len(causes) + cause_of[label]) * count + found.second
-        ns = summed(key, found.end - found.begin, len(self.gpus) * len(causes) * count)
+        gpu, label = self.parts.first[in_steps.first], self.parts.second[in_steps.first]
+        key = (gpu * len(causes) + cause_of[label]) * count + in_steps.second
+        ns = summed(key, in_steps.end - in_steps.begin, len(self.gpus) * len(causes) * count)
         table = ns.reshape(len(self.gpus), len(causes), count)
         return {
             (self.gpus[gpu], cause): table[gpu, place]
@@ -162,11 +162,7 @@ class Account:
 
 
 def account_of(activity: Activity) -> Account:
-    """Returns the account of what a profile has.
-
-    Raises:
-        ValueError: nothing ran on a GPU.
-    """
+    """Returns the account of what a profile has. Raises ValueError: nothing ran on a GPU."""
     work = activity.work
     if not len(work):
         raise ValueError("nothing ran on a GPU, so there is no time to account for")
@@ -180,39 +176,39 @@ def account_of(activity: Activity) -> Account:
     times = HostTime.of(activity)
     running = {gpu: running_on(activity, gpu) for gpu in gpus.tolist()}
     collectives = matched(activity)
-    met = Met.of(activity, collectives) if len(collectives.row) else None
+    met = CollectiveTimes.of(activity, collectives) if len(collectives.row) else None
     since_ns = [max(begin_ns, _recorded_since(activity, gpu)) for gpu in gpus.tolist()]
-    for place, gpu in enumerate(gpus.tolist()):
+    for index, gpu in enumerate(gpus.tolist()):
         rows = np.flatnonzero(work["gpu"] == gpu)
         others = of_same_host(activity, running, gpu)
         busy = _busy(activity, rows, labels, met)
-        nothing = gaps(running[gpu], since_ns[place], end_ns)
+        nothing = gaps(running[gpu], since_ns[index], end_ns)
         idle.append(idle_parts(activity, rows, nothing, others, times, labels))
         parts = idle[-1].parts
         columns += [
-            Overlaps(own.begin, own.end, np.full(len(own.begin), place), own.of)
+            Overlaps(own.begin, own.end, np.full(len(own.begin), index), own.owner)
             for own in (*busy, Intervals(parts.begin, parts.end, parts.second))
         ]
-        if since_ns[place] > begin_ns:
+        if since_ns[index] > begin_ns:
             label = labels.number(UNRECORDED, NO_PROFILE)
-            edge = np.array([[begin_ns], [since_ns[place]], [place], [label]], np.int64)
+            edge = np.array([[begin_ns], [since_ns[index]], [index], [label]], np.int64)
             columns.append(Overlaps(*edge))
     parts_of_all = concatenated(columns)
-    parts_of_all = parts_of_all.some(np.lexsort([parts_of_all.begin, parts_of_all.first]))
+    parts_of_all = parts_of_all.select(np.lexsort([parts_of_all.begin, parts_of_all.first]))
     origins: dict[int, Origin] = {}
     if met is not None:
-        parts_of_all, origins = resolved(parts_of_all, met, activity, gpus.tolist(), labels)
+        parts_of_all, origins = explain_waits(parts_of_all, met, activity, gpus.tolist(), labels)
     _freeze((parts_of_all, times, idle, steps, met))
-    found = Account(
+    account = Account(
         activity, begin_ns, end_ns, tuple(gpus.tolist()), parts_of_all, tuple(labels), times,
         tuple(idle), steps, tuple(since_ns), met, origins, (*collectives.wrong, *collectives.notes),
     )  # fmt: skip
-    _check(found)
-    return found
+    _check(account)
+    return account
 
 
 def _freeze(value: object) -> None:
-    """Makes all arrays of a value read-only."""
+    """Makes all arrays in a value read-only."""
     if isinstance(value, np.ndarray):
         read_only(value)
     elif isinstance(value, tuple | list):
@@ -229,23 +225,23 @@ def running_on(activity: Activity, gpu: int) -> Intervals:
 
 
 def _recorded_since(activity: Activity, gpu: int) -> int:
-    """Returns when the profile of a GPU's rank begins; without ranks, the earliest time."""
+    """Returns when the profile of a GPU's rank begins, in ns; without ranks, the earliest time."""
     if gpu not in activity.ranks:
         return activity.first_ns
-    work, host, of = activity.work, activity.host, _processes(activity, gpu)
+    work, host, processes = activity.work, activity.host, _processes(activity, gpu)
     first = int(work["start_ns"][work["gpu"] == gpu].min())
-    threads = [thread for thread, process in enumerate(activity.processes) if process in of]
-    own = host["begin_ns"][np.isin(host["thread"], threads)]
-    return min(first, int(own.min())) if len(own) else first
+    threads = [thread for thread, process in enumerate(activity.processes) if process in processes]
+    begins_ns = host["begin_ns"][np.isin(host["thread"], threads)]
+    return min(first, int(begins_ns.min())) if len(begins_ns) else first
 
 
 def of_same_host(activity: Activity, running: Mapping[int, Intervals], gpu: int) -> list[Intervals]:
     """Returns when other GPUs of the same processes ran; all others if none is known."""
-    mine = _processes(activity, gpu)
+    processes = _processes(activity, gpu)
     return [
-        own
-        for other, own in running.items()
-        if other != gpu and (not mine or not mine.isdisjoint(_processes(activity, other)))
+        intervals
+        for other, intervals in running.items()
+        if other != gpu and (not processes or not processes.isdisjoint(_processes(activity, other)))
     ]
 
 
@@ -257,35 +253,37 @@ def _processes(activity: Activity, gpu: int) -> set[int]:
     return {activity.processes[thread] for thread in threads}
 
 
-def _busy(activity: Activity, rows: Int64Array, labels: Labels, met: Met | None) -> list[Intervals]:
-    """Returns what ran on a GPU, in disjoint parts; ``of`` is the number of a label."""
+def _busy(
+    activity: Activity, rows: Int64Array, labels: Labels, met: CollectiveTimes | None
+) -> list[Intervals]:
+    """Returns what ran on a GPU, in disjoint parts; ``owner``: the number of a label."""
     work = activity.work
-    found: list[Intervals] = []
+    parts: list[Intervals] = []
     covered = NO_INTERVALS
     begin, end = int(work["start_ns"].min()), int(work["end_ns"].max())
     for cause, kinds in _LAYERS:
-        own = rows[np.isin(work["kind"][rows], kinds)]
-        if not len(own):
+        rows_of_kind = rows[np.isin(work["kind"][rows], kinds)]
+        if not len(rows_of_kind):
             continue
-        ran = Intervals(work["start_ns"][own], work["end_ns"][own], own)
-        alone = within(first_come(ran), gaps(covered, begin, end))
+        ran = Intervals(work["start_ns"][rows_of_kind], work["end_ns"][rows_of_kind], rows_of_kind)
+        alone = within(cut_overlaps(ran), gaps(covered, begin, end))
         if met is not None and COLLECTIVE in kinds:
-            found.append(met.parts(alone, activity, labels))
+            parts.append(met.parts(alone, activity, labels))
         else:
-            found.append(alone._replace(of=labels.numbers(cause, work["name"][alone.of])))
+            parts.append(alone._replace(owner=labels.numbers(cause, work["name"][alone.owner])))
         covered = joined(
             Intervals(
                 np.append(covered.begin, ran.begin), np.append(covered.end, ran.end),
-                np.zeros(len(covered.begin) + len(own), np.int64),
+                np.zeros(len(covered.begin) + len(rows_of_kind), np.int64),
             )
         )  # fmt: skip
-    return found
+    return parts
 
 
-def _check(found: Account) -> None:
-    """Asserts that the parts of each GPU are contiguous from the first work to the last."""
-    parts = found.parts
-    for place in range(len(found.gpus)):
-        own = parts.some(parts.first == place)
-        edges = np.append(own.begin, found.end_ns), np.append(found.begin_ns, own.end)
+def _check(account: Account) -> None:
+    """Asserts that the parts of each GPU cover the time from the first work to the last."""
+    parts = account.parts
+    for index in range(len(account.gpus)):
+        own_ = parts.select(parts.first == index)
+        edges = (np.append(own_.begin, account.end_ns), np.append(account.begin_ns, own_.end))
         assert np.array_equal(*edges), "the account does not add up"

@@ -15,7 +15,9 @@ from tbsched.program.arrays import BoolArray, Int64Array
 
 _BACKWARD = "autograd::engine::"  # begins the names of its operators
 _RUN_BACKWARD = "<built-in method run_backward"  # begins the function that waits for them
-_OTHERS = 8  # other threads of a process to which time is attributed: those with most calls
+_MAX_OTHER_THREADS = (
+    8  # other threads of a process to which time is attributed: those with most calls
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class HostTime:
     in Python says less than those that its functions call, so these count.
 
     Attributes:
-        lines: by thread its time, sorted and disjoint; ``of``: a row of ``activity.host``.
+        lines: by thread its time, sorted and disjoint; ``owner``: a row of ``activity.host``.
         inside: of each row of ``activity.host`` the row that it was made in, or ``UNKNOWN``, int64.
         is_outermost: of each row whether it counts: it is in no other call, or not directly in
             another operator.
@@ -45,7 +47,7 @@ class HostTime:
 
     @classmethod
     def of(cls, activity: Activity) -> HostTime:
-        """Reads all that a profile has of the host."""
+        """Returns what a profile says of its host threads."""
         host = activity.host
         inside = np.full(len(host), UNKNOWN, np.int64)
         is_outermost = np.zeros(len(host), np.bool_)
@@ -58,7 +60,7 @@ class HostTime:
         for thread, own in zip(threads.tolist(), np.split(order, starts)[1:], strict=True):
             kept = own[_outside(activity, own, CALL) & _outermost(activity, own)]
             is_outermost[kept] = True
-            lines[thread] = _line(activity, kept, inside)
+            lines[thread] = _innermost_line(activity, kept, inside)
             calls[thread] = int((host["kind"][own] == CALL).sum())
         by_process: dict[int, list[int]] = {}
         for thread in sorted(lines, key=lambda thread: -calls[thread]):
@@ -68,11 +70,11 @@ class HostTime:
         return cls(activity, lines, inside, is_outermost, is_open, by_process)
 
     def made_in(self, rows: Int64Array) -> Int64Array:
-        """Returns the rows of ``activity.host`` that enclose some; ``UNKNOWN`` where none does."""
+        """Returns the row of ``activity.host`` that encloses each row; ``UNKNOWN``: none does."""
         known = rows != UNKNOWN
-        found = np.full(len(rows), UNKNOWN)
-        found[known] = self.inside[rows[known]]
-        return found
+        enclosing = np.full(len(rows), UNKNOWN)
+        enclosing[known] = self.inside[rows[known]]
+        return enclosing
 
     def spent(self, thread: Int64Array, intervals: Intervals) -> Overlaps:
         """Returns what threads did in intervals.
@@ -93,27 +95,27 @@ class HostTime:
         left = Overlaps(
             intervals.begin, intervals.end, np.arange(len(thread)), np.full(len(thread), UNKNOWN)
         )
-        found: list[Overlaps] = []
-        for tried in range(_OTHERS):
-            asked = self._asked(thread[left.first], tried)
-            rest = [left.some(~np.isin(asked, [*self.lines]))]
-            for number in np.intersect1d(asked, [*self.lines]).tolist():
-                line, own = self.lines[number], left.some(asked == number)
-                parts = overlaps(Intervals(own.begin, own.end, own.first), line)
-                open_, row = own.second[parts.first], line.of[parts.second]
-                if tried:
-                    row = self._said_of_others(row, open_)
+        parts_found: list[Overlaps] = []
+        for attempt in range(_MAX_OTHER_THREADS):
+            threads_to_try = self._thread_to_try(thread[left.first], attempt)
+            still_unknown = [left.select(~np.isin(threads_to_try, [*self.lines]))]
+            for thread_ in np.intersect1d(threads_to_try, [*self.lines]).tolist():
+                line, unknown = self.lines[thread_], left.select(threads_to_try == thread_)
+                parts = overlaps(Intervals(unknown.begin, unknown.end, unknown.first), line)
+                open_, row = unknown.second[parts.first], line.owner[parts.second]
+                if attempt:
+                    row = self._work_of_others(row, open_)
                     is_known = row != UNKNOWN
                 else:
                     open_, is_known = row, (row != UNKNOWN) & ~self.is_open[row]
-                parts = parts._replace(first=own.first[parts.first])
-                found.append(parts._replace(second=row).some(is_known))
-                rest.append(parts._replace(second=open_).some(~is_known))
-            left = concatenated(rest)
-        return concatenated([*found, left])
+                parts = parts._replace(first=unknown.first[parts.first])
+                parts_found.append(parts._replace(second=row).select(is_known))
+                still_unknown.append(parts._replace(second=open_).select(~is_known))
+            left = concatenated(still_unknown)
+        return concatenated([*parts_found, left])
 
-    def _said_of_others(self, rows: Int64Array, open_: Int64Array) -> Int64Array:
-        """Returns rows that say what a thread waits for elsewhere; ``UNKNOWN`` for other rows.
+    def _work_of_others(self, rows: Int64Array, open_: Int64Array) -> Int64Array:
+        """Returns rows that are work another thread may wait for; ``UNKNOWN`` for other rows.
 
         A call or an operator is work that may be waited for. That another thread sleeps, or is in
         an annotation, says nothing. What a thread does in an annotation, its row ``open_``, is not
@@ -127,17 +129,17 @@ class HostTime:
         is_backward = np.isin(host["thread"][rows], threads)
         return np.where(is_work & (is_backward | (open_ == UNKNOWN)), rows, UNKNOWN)
 
-    def _asked(self, thread: Int64Array, tried: int) -> Int64Array:
-        """Returns whom to ask: first the thread itself, then the others of its process."""
-        if not tried:
+    def _thread_to_try(self, thread: Int64Array, attempt: int) -> Int64Array:
+        """Returns which thread to look at: the thread itself, then others of its process."""
+        if not attempt:
             return thread
-        found = np.full(len(thread), UNKNOWN)
-        for number in np.unique(thread).tolist():
-            process = self.activity.processes[number]
-            others = [other for other in self.threads.get(process, ()) if other != number]
-            if tried <= len(others):
-                found[thread == number] = others[tried - 1]
-        return found
+        threads = np.full(len(thread), UNKNOWN)
+        for thread_ in np.unique(thread).tolist():
+            process = self.activity.processes[thread_]
+            others = [other for other in self.threads.get(process, ()) if other != thread_]
+            if attempt <= len(others):
+                threads[thread == thread_] = others[attempt - 1]
+        return threads
 
 
 def _outside(activity: Activity, rows: Int64Array, kind: int) -> BoolArray:
@@ -146,36 +148,34 @@ def _outside(activity: Activity, rows: Int64Array, kind: int) -> BoolArray:
     end = host["end_ns"][rows]
     of_kind = np.where(host["kind"][rows] == kind, end, np.int64(-(2**62)))
     until = np.maximum.accumulate(np.append(np.int64(-(2**62)), of_kind))[:-1]
-    found: BoolArray = end > until
-    return found
+    is_outside: BoolArray = end > until
+    return is_outside
 
 
 def _outermost(activity: Activity, rows: Int64Array) -> BoolArray:
-    """Returns a mask of the rows of a thread without the operators that are in others.
-
-    Those that a Python function in another operator calls stay.
-    """
+    """Returns a mask of the rows of a thread without the operators that are in others. Those that a
+    Python function in another operator calls stay."""
     kind, end = activity.host["kind"][rows], activity.host["end_ns"][rows]
     is_inside = ~_outside(activity, rows, OPERATOR)
-    found: BoolArray = ~(is_inside & (kind == OPERATOR))
+    is_outermost: BoolArray = ~(is_inside & (kind == OPERATOR))
     functions = is_inside & (kind == FUNCTION)
     if not functions.any():
-        return found
-    enclosing = {OPERATOR: _Enclosing(), FUNCTION: _Enclosing()}
-    places = np.flatnonzero(functions | (kind == OPERATOR))
-    for place, of, end_ns in zip(
-        places.tolist(), kind[places].tolist(), end[places].tolist(), strict=True
+        return is_outermost
+    enclosing = {OPERATOR: _OpenIntervals(), FUNCTION: _OpenIntervals()}
+    indices = np.flatnonzero(functions | (kind == OPERATOR))
+    for index, kind_, end_ns in zip(
+        indices.tolist(), kind[indices].tolist(), end[indices].tolist(), strict=True
     ):
-        if not found[place]:
-            found[place] = enclosing[FUNCTION].innermost(end_ns) > enclosing[OPERATOR].innermost(
-                end_ns
-            )
-        enclosing[of].add(place, end_ns)
-    return found
+        if not is_outermost[index]:
+            is_outermost[index] = enclosing[FUNCTION].innermost(end_ns) > enclosing[
+                OPERATOR
+            ].innermost(end_ns)
+        enclosing[kind_].add(index, end_ns)
+    return is_outermost
 
 
-class _Enclosing:
-    """Rows of a thread in their order, of which the last that ends late enough is wanted."""
+class _OpenIntervals:
+    """Intervals by start, to find the last one that does not end before a time."""
 
     def __init__(self) -> None:
         # The ends descend: an earlier row that ends no later is never wanted again.
@@ -183,7 +183,7 @@ class _Enclosing:
         self._ends: list[int] = []
 
     def add(self, place: int, end_ns: int) -> None:
-        """Adds an interval that ends at ``end_ns``, and drops those that end before it does."""
+        """Adds an interval that ends at ``end_ns``; drops those that end no later."""
         while self._ends and self._ends[-1] <= end_ns:
             self._ends.pop()
             self._places.pop()
@@ -191,35 +191,35 @@ class _Enclosing:
         self._places.append(place)
 
     def innermost(self, end_ns: int) -> int:
-        """Returns the place of the last one that ends then or later; -1: there is none."""
+        """Returns the index of the last interval that ends at ``end_ns`` or later; -1: none."""
         count = bisect.bisect_right(self._ends, -end_ns, key=operator.neg)
         return self._places[count - 1] if count else -1
 
 
-def _line(activity: Activity, rows: Int64Array, inside: Int64Array) -> Intervals:
-    """Returns the time of a thread, cut where it enters or leaves something; fills ``inside``."""
+def _innermost_line(activity: Activity, rows: Int64Array, inside: Int64Array) -> Intervals:
+    """Returns the innermost row of a thread at each time; fills ``inside`` with enclosing rows."""
     host = activity.host
     begin, end = host["begin_ns"][rows], host["end_ns"][rows]
     # Lists would take five times as much memory, and there may be ten million rows.
     parents, ends = array("q", [UNKNOWN]) * len(rows), array("q", end.tobytes())
     times, states = array("q", [-(2**62)]), array("q", [UNKNOWN])
     open_: list[int] = []  # one that has ended may lie below one that has not
-    for place, began in enumerate(array("q", begin.tobytes())):
-        while open_ and ends[open_[-1]] <= began:
+    for index, begin_ in enumerate(array("q", begin.tobytes())):
+        while open_ and ends[open_[-1]] <= begin_:
             closed = open_.pop()
             times.append(max(times[-1], ends[closed]))
             states.append(open_[-1] if open_ else UNKNOWN)
         if open_:
-            parents[place] = open_[-1]
-        times.append(began)
-        states.append(place)
-        open_.append(place)
+            parents[index] = open_[-1]
+        times.append(begin_)
+        states.append(index)
+        open_.append(index)
     while open_:
         times.append(max(times[-1], ends[open_.pop()]))
         states.append(open_[-1] if open_ else UNKNOWN)
     parent = np.frombuffer(parents, np.int64) if len(rows) else np.zeros(0, np.int64)
     inside[rows] = np.where(parent >= 0, rows[parent], UNKNOWN) if len(rows) else UNKNOWN
-    at, state = np.frombuffer(times, np.int64), np.frombuffer(states, np.int64)
-    of = np.where(state >= 0, rows[state], UNKNOWN) if len(rows) else state
-    until = np.append(at[1:], np.int64(2**62))
-    return Intervals(at, until, of).some(until > at)
+    begin_ns, state = np.frombuffer(times, np.int64), np.frombuffer(states, np.int64)
+    owner = np.where(state >= 0, rows[state], UNKNOWN) if len(rows) else state
+    end_ns = np.append(begin_ns[1:], np.int64(2**62))
+    return Intervals(begin_ns, end_ns, owner).select(end_ns > begin_ns)

@@ -13,22 +13,14 @@ from tbsched.advice.account.intervals import (
     Intervals,
     Overlaps,
     concatenated,
-    first_come,
+    cut_overlaps,
     gaps,
     joined,
     summed,
     within,
 )
 from tbsched.advice.account.labels import Labels
-from tbsched.program.activity import (
-    ANNOTATION,
-    CALL,
-    COPY,
-    FUNCTION,
-    MIGRATION,
-    UNKNOWN,
-    Activity,
-)
+from tbsched.program.activity import ANNOTATION, CALL, COPY, FUNCTION, MIGRATION, UNKNOWN, Activity
 from tbsched.program.arrays import BoolArray, Int64Array
 
 # Between what the host did and the annotation that it did it in, and the wait before it.
@@ -45,7 +37,7 @@ UNRECORDED, UNEXPLAINED, NO_WORK = "unrecorded", "unexplained", "no_work"
 _ON_ITS_WAY_NS = 100_000
 _NEXT_NS = 10_000  # work of an unknown call, so soon after that before it, had been called before
 _AHEAD_NS = 1_000  # tolerated difference of the clocks of host and GPU
-_DISAGREE = 0.02  # share of work that starts before its call, from which clocks are wrong
+_MAX_EARLY_SHARE = 0.02  # share of work that starts before its call, from which clocks are wrong
 _WAITS = re.compile(r"(cuda|cu)(Stream|Event|Device|Ctx|Thread)Synchronize")
 _LOADS = re.compile(
     r"cuModule(Load|GetFunction)|cu(da)?Library(Load|GetKernel)|cuKernelGetFunction|"
@@ -91,76 +83,72 @@ def _calls_around(activity: Activity, rows: Int64Array, since_ns: Int64Array) ->
         follows; else ``UNKNOWN``: what was launched already waits for something else.
     """
     work, host = activity.work, activity.host
-    found = np.full(len(rows), UNKNOWN)
+    calls = np.full(len(rows), UNKNOWN)
     for gpu in np.unique(work["gpu"][rows]).tolist():
         launched = np.flatnonzero((work["gpu"] == gpu) & (work["call"] != UNKNOWN))
         if not len(launched):
             continue
         launched = launched[np.argsort(work["start_ns"][launched], kind="stable")]
-        mine = work["gpu"][rows] == gpu
-        place = np.searchsorted(work["start_ns"][launched], work["start_ns"][rows[mine]])
-        call = work["call"][launched[np.minimum(place, len(launched) - 1)]]
-        is_host = (place == len(launched)) | (host["end_ns"][call] > since_ns[mine])
-        found[mine] = np.where(is_host, call, UNKNOWN)
-    return found
+        is_of_gpu = work["gpu"][rows] == gpu
+        index = np.searchsorted(work["start_ns"][launched], work["start_ns"][rows[is_of_gpu]])
+        call = work["call"][launched[np.minimum(index, len(launched) - 1)]]
+        is_host = (index == len(launched)) | (host["end_ns"][call] > since_ns[is_of_gpu])
+        calls[is_of_gpu] = np.where(is_host, call, UNKNOWN)
+    return calls
 
 
-def bare(by: str) -> str:
-    """What the host did, without the wait before it and the annotation that it was in."""
-    return by.partition(AFTER)[0].partition(WITHIN)[0]
+def without_context(name: str) -> str:
+    """Returns what the host did, without the wait before it and the annotation around it."""
+    return name.partition(AFTER)[0].partition(WITHIN)[0]
 
 
 def idle_parts(
-    activity: Activity,
-    rows: Int64Array,
-    nothing: Intervals,
-    others: list[Intervals],
-    times: HostTime,
-    labels: Labels,
-) -> Idle:
-    """Returns why a GPU was idle.
+    activity: Activity, rows: Int64Array, idle_times: Intervals, others: list[Intervals],
+    times: HostTime, labels: Labels,
+) -> Idle:  # fmt: skip
+    """Returns the idle times of a GPU, and why it was idle in each part of them.
 
     Args:
         activity, rows: of the profile, and the work of the GPU in it.
-        nothing: when none of it ran.
+        idle_times: when none of it ran.
         others: when work ran on other GPUs.
         times, labels: what host threads did, and numbers of causes.
     """
-    order, next_ = ended_by(activity, rows, nothing)
-    late = Late(
-        activity, times, labels, nothing, next_, clocks_differ=clocks_disagree(activity, rows)
+    order, next_ = ended_by(activity, rows, idle_times)
+    lateness = HostLateness(
+        activity, times, labels, idle_times, next_, clocks_differ=clocks_disagree(activity, rows)
     )
-    before = _ended_before(activity, order, nothing)
+    before = _ended_before(activity, order, idle_times)
     ended = np.flatnonzero(next_ == UNKNOWN)
     nothing_more = labels.number(NO_WORK, "nothing more ran") if len(ended) else 0
     after_last = Overlaps(
-        nothing.begin[ended], nothing.end[ended], ended, np.full(len(ended), nothing_more)
+        idle_times.begin[ended], idle_times.end[ended], ended, np.full(len(ended), nothing_more)
     )
-    found = concatenated([late.of_host(others), late.on_gpu(before), after_last])
-    found = found.some(np.lexsort([found.begin, found.first]))
-    return Idle(nothing, next_, before, found)
+    parts = concatenated([lateness.host_parts(others), lateness.gpu_parts(before), after_last])
+    parts = parts.select(np.lexsort([parts.begin, parts.first]))
+    return Idle(idle_times, next_, before, parts)
 
 
 def ended_by(
-    activity: Activity, rows: Int64Array, nothing: Intervals
+    activity: Activity, rows: Int64Array, intervals: Intervals
 ) -> tuple[Int64Array, Int64Array]:
-    """Returns, for each interval, the row that started at its end; ``UNKNOWN`` without one."""
+    """Returns a GPU's rows by start, and for each interval the row that starts at its end."""
     start = activity.work["start_ns"]
     order = rows[np.lexsort([rows, start[rows]])]
-    place = np.searchsorted(start[order], nothing.end, side="left")
-    next_ = order[np.minimum(place, len(order) - 1)]
-    return order, np.where(start[next_] == nothing.end, next_, UNKNOWN)
+    index = np.searchsorted(start[order], intervals.end, side="left")
+    next_ = order[np.minimum(index, len(order) - 1)]
+    return order, np.where(start[next_] == intervals.end, next_, UNKNOWN)
 
 
-def _ended_before(activity: Activity, order: Int64Array, nothing: Intervals) -> Int64Array:
-    """Returns the work that ended last before each interval; ``UNKNOWN``: none did."""
+def _ended_before(activity: Activity, order: Int64Array, intervals: Intervals) -> Int64Array:
+    """Returns the row of work that ended last before each interval; ``UNKNOWN``: none did."""
     ends = activity.work["end_ns"]
     by_end = order[np.argsort(ends[order], kind="stable")]
-    last = np.searchsorted(ends[by_end], nothing.begin, side="right") - 1
+    last = np.searchsorted(ends[by_end], intervals.begin, side="right") - 1
     return np.where(last < 0, UNKNOWN, by_end[np.maximum(last, 0)])
 
 
-class Late:
+class HostLateness:
     """Lateness of the host with work that ended intervals in which it could have run.
 
     Args:
@@ -183,15 +171,15 @@ class Late:
         self._call = np.where(next_ == UNKNOWN, UNKNOWN, activity.work["call"][next_])
         is_migration = (next_ != UNKNOWN) & (self._call == UNKNOWN)
         is_migration &= activity.work["kind"][next_] == MIGRATION
-        own = self._call.copy()
-        own[is_migration] = _calls_around(
+        calls = self._call.copy()
+        calls[is_migration] = _calls_around(
             activity, next_[is_migration], intervals.begin[is_migration]
         )
-        self.is_known = own != UNKNOWN
+        self.is_known = calls != UNKNOWN
         self._called, self._returned = intervals.begin, intervals.begin
         self._thread = np.full(len(next_), UNKNOWN)
         if len(activity.host):
-            called = activity.host[own]
+            called = activity.host[calls]
             begin = np.where(is_migration, intervals.end, called["begin_ns"])
             end = np.where(is_migration, intervals.end, called["end_ns"])
             self._called = np.where(self.is_known, begin, self._called)
@@ -202,51 +190,49 @@ class Late:
             self.is_late, np.minimum(self._returned, intervals.end), intervals.begin
         )
 
-    def of_host(self, others: list[Intervals]) -> Overlaps:
-        """Returns what the host did until it had launched the work; last is the launch call.
-
-        ``others``: when work ran on other GPUs.
-        """
-        place = np.flatnonzero(self.is_late & (self.until > self._intervals.begin))
-        if not len(place):
+    def host_parts(self, others: list[Intervals]) -> Overlaps:
+        """Returns what the host did until it had launched the work that ended each interval.
+        ``others``: when work ran on other GPUs."""
+        late = np.flatnonzero(self.is_late & (self.until > self._intervals.begin))
+        if not len(late):
             return NO_OVERLAPS
         activity, host, times = self._activity, self._activity.host, self._times
-        begin, end, count = self._intervals.begin[place], self.until[place], len(place)
-        waited = self._waited(place)
+        begin, end, count = (self._intervals.begin[late], self.until[late], len(late))
+        waited = self._last_wait(late)
         cut = np.where(waited == UNKNOWN, end, np.clip(host["end_ns"][waited], begin, end))
-        halves = Intervals(np.append(begin, cut), np.append(cut, end), np.tile(place, 2))
-        spent = times.spent(np.tile(self._thread[place], 2), halves)
-        row, of = spent.second, halves.of[spent.first]
+        halves = Intervals(np.append(begin, cut), np.append(cut, end), np.tile(late, 2))
+        spent = times.spent(np.tile(self._thread[late], 2), halves)
+        row, interval = spent.second, halves.owner[spent.first]
         after = np.where(spent.first >= count, waited[spent.first % count], UNKNOWN)
-        loads = self._loads(row, of)
+        loads = self._is_loading(row, interval)
         inside = maker(activity, times, row)
-        is_own = (row != UNKNOWN) & (row == self._call[of]) & (inside == UNKNOWN)
+        is_own = (row != UNKNOWN) & (row == self._call[interval]) & (inside == UNKNOWN)
         needs_kernel = loads | (row == UNKNOWN) | is_own
         label = self._labels.of_keys(
-            self._host_words,
-            _named(activity, row),
-            _named(activity, inside),
-            _named(activity, _scope(activity, times, row)),
-            _named(activity, after),
-            _named(activity, maker(activity, times, after)),
-            np.where(needs_kernel, activity.work["name"][self._next[of]], UNKNOWN),
+            self._host_label, _names_of(activity, row), _names_of(activity, inside),
+            _names_of(activity, _scope(activity, times, row)), _names_of(activity, after),
+            _names_of(activity, maker(activity, times, after)),
+            np.where(needs_kernel, activity.work["name"][self._next[interval]], UNKNOWN),
             loads.astype(np.int64),
-        )
-        self._labels.of_host(label, _named(activity, row))
-        found = Overlaps(spent.begin, spent.end, of, label)
+        )  # fmt: skip
+        self._labels.mark_host_actions(label, _names_of(activity, row))
+        parts = Overlaps(spent.begin, spent.end, interval, label)
         waits = (row != UNKNOWN) & matching(activity, _WAITS)[row]
         if not waits.any() or not others:
-            return found
-        return concatenated([found.some(~waits), self._waiting(found.some(waits), others)])
+            return parts
+        return concatenated(
+            [parts.select(~waits), self._split_by_other_gpus(parts.select(waits), others)]
+        )
 
-    def _host_words(
+    def _host_label(
         self, row: int, inside: int, scope: int, after: int, after_in: int, kernel: int, loads: int
     ) -> tuple[str, str]:
-        """Returns the cause and the words for what the host did before a kernel was launched."""
+        """Returns the cause and name of what the host did before it launched a kernel."""
         names = self._activity.names
 
-        def named(name: int, place: int) -> str:
-            return names[name] if place == UNKNOWN else f"{names[name]} in {names[place]}"
+        def named(name: int, outer: int) -> str:
+            """Returns a name of the profile, with the name of what encloses it."""
+            return names[name] if outer == UNKNOWN else f"{names[name]} in {names[outer]}"
 
         if loads:
             what = names[kernel]
@@ -257,136 +243,134 @@ class Late:
         what = what if scope == UNKNOWN else f"{what}{WITHIN}{names[scope]}"
         return HOST, what if after == UNKNOWN else f"{what}{AFTER}{named(after, after_in)}"
 
-    def _waiting(self, parts: Overlaps, others: list[Intervals]) -> Overlaps:
-        """Returns calls that wait, which wait for another GPU while that runs."""
+    def _split_by_other_gpus(self, parts: Overlaps, others: list[Intervals]) -> Overlaps:
+        """Returns calls that wait, split into the time while other GPUs run, and the rest."""
         running = joined(concatenated(others))
         begin, end = int(parts.begin.min()), int(parts.end.max())
-        some = Intervals(parts.begin, parts.end, np.arange(len(parts.begin)))
-        found = []
+        calls = Intervals(parts.begin, parts.end, np.arange(len(parts.begin)))
+        split = []
         for times in (running, gaps(running, begin, end)):
-            own = within(some, times)
-            label = parts.second[own.of]
+            parts_ = within(calls, times)
+            label = parts.second[parts_.owner]
             if times is running:
                 label = self._labels.of_keys(
                     lambda number: (SYNCHRONIZE, f"{self._labels[number][1]}, for another GPU"),
                     label,
                 )
-            found.append(Overlaps(own.begin, own.end, parts.first[own.of], label))
-        return concatenated(found)
+            split.append(Overlaps(parts_.begin, parts_.end, parts.first[parts_.owner], label))
+        return concatenated(split)
 
-    def _waited(self, place: Int64Array) -> Int64Array:
-        """Returns the last call of the thread that waited and ended while idle, or ``UNKNOWN``."""
+    def _last_wait(self, indices: Int64Array) -> Int64Array:
+        """Returns the last waiting call that returned in each interval; ``UNKNOWN``: none did."""
         host = self._activity.host
         rows = np.flatnonzero(matching(self._activity, _WAITS) | blocking_copies(self._activity))
-        found = np.full(len(place), UNKNOWN)
-        for thread in np.unique(self._thread[place]).tolist():
-            own = rows[host["thread"][rows] == thread]
-            if not len(own):
+        waits = np.full(len(indices), UNKNOWN)
+        for thread in np.unique(self._thread[indices]).tolist():
+            calls = rows[host["thread"][rows] == thread]
+            if not len(calls):
                 continue
             # The outermost of nested calls that return at the same time is sorted last.
-            own = own[np.lexsort([-own, -host["begin_ns"][own], host["end_ns"][own]])]
-            mine = self._thread[place] == thread
-            last = np.searchsorted(host["end_ns"][own], self._called[place[mine]], side="right") - 1
-            row = own[np.maximum(last, 0)]
-            is_in = (last >= 0) & (host["end_ns"][row] > self._intervals.begin[place[mine]])
-            found[mine] = np.where(is_in, row, UNKNOWN)
-        return found
+            calls = calls[np.lexsort([-calls, -host["begin_ns"][calls], host["end_ns"][calls]])]
+            mask = self._thread[indices] == thread
+            called = self._called[indices[mask]]
+            last = np.searchsorted(host["end_ns"][calls], called, side="right") - 1
+            row = calls[np.maximum(last, 0)]
+            is_in = (last >= 0) & (host["end_ns"][row] > self._intervals.begin[indices[mask]])
+            waits[mask] = np.where(is_in, row, UNKNOWN)
+        return waits
 
-    def _loads(self, row: Int64Array, of: Int64Array) -> BoolArray:
-        """Returns in which parts a kernel was loaded: a call that loads, or a long first launch."""
+    def _is_loading(self, row: Int64Array, interval: Int64Array) -> BoolArray:
+        """Returns in which parts a kernel was loaded: a loading call, or a long first launch."""
         activity, host, work = self._activity, self._activity.host, self._activity.work
         loading = matching(activity, _LOADS)
         launching = np.flatnonzero(matching(activity, _LAUNCHES))
         length = host["end_ns"] - host["begin_ns"]
         first = np.full(len(activity.names), np.iinfo(np.int64).max)
         np.minimum.at(first, work["name"], work["start_ns"])
-        next_ = self._next[of]
+        next_ = self._next[interval]
         is_first = work["start_ns"][next_] == first[work["name"][next_]]
         is_long = length[row] > _LOADING_NS
-        own_call = (row == self._call[of]) & np.isin(row, launching)
-        call = self._call[of]
-        is_said = (call != UNKNOWN) & host["loads"][call] & ((row == UNKNOWN) | (row == call))
-        seems = loading[row] | (own_call & is_first & is_long)
-        found: BoolArray = is_said | ((row != UNKNOWN) & seems)
+        own_call = (row == self._call[interval]) & np.isin(row, launching)
+        call = self._call[interval]
+        is_recorded = (call != UNKNOWN) & host["loads"][call] & ((row == UNKNOWN) | (row == call))
+        is_likely = loading[row] | (own_call & is_first & is_long)
+        found: BoolArray = is_recorded | ((row != UNKNOWN) & is_likely)
         return found
 
-    def on_gpu(self, before: Int64Array) -> Overlaps:
-        """Returns why launched work waited since its call returned; or always, if that is unknown.
+    def gpu_parts(self, before: Int64Array) -> Overlaps:
+        """Returns why work waited on the GPU since its launch had returned, by parts of intervals.
 
         Args:
             before: of each interval the row of ``activity.work`` that ended last before it.
         """
-        place = np.flatnonzero((self._next != UNKNOWN) & (self.until < self._intervals.end))
-        if not len(place):
+        waiting = np.flatnonzero((self._next != UNKNOWN) & (self.until < self._intervals.end))
+        if not len(waiting):
             return NO_OVERLAPS
         functions, rest = self._with_functions(
-            Intervals(self.until[place], self._intervals.end[place], place)
+            Intervals(self.until[waiting], self._intervals.end[waiting], waiting)
         )
-        cause = self._causes(place, before[place])
-        own = np.searchsorted(place, rest.of)
-        left_ns = summed(own, rest.end - rest.begin, len(place))
+        cause = self._causes(waiting, before[waiting])
+        index = np.searchsorted(waiting, rest.owner)
+        left_ns = summed(index, rest.end - rest.begin, len(waiting))
         is_long = (left_ns > _ON_ITS_WAY_NS) & (cause != _WORDS.index(UNRECORDED))
         # Only a wait for a value is known to take any time.
-        is_awaited = self._waits_in_stream(self._next[place], _VALUE_WAITS)
-        long = np.where(is_awaited, _WORDS.index("value"), _WORDS.index(UNEXPLAINED))
+        waits_for_value = self._waits_in_stream(self._next[waiting], _VALUE_WAITS)
+        long = np.where(waits_for_value, _WORDS.index("value"), _WORDS.index(UNEXPLAINED))
         cause = np.where(is_long, long, cause)
-        names = self._activity.work["name"][self._next[place]]
-        label = self._labels.of_keys(self._words, cause, names)
-        others = Overlaps(rest.begin, rest.end, rest.of, label[own])
+        names = self._activity.work["name"][self._next[waiting]]
+        label = self._labels.of_keys(self._gpu_label, cause, names)
+        others = Overlaps(rest.begin, rest.end, rest.owner, label[index])
         return concatenated([functions, others])
 
     def _with_functions(self, waits: Intervals) -> tuple[Overlaps, Intervals]:
-        """Parts of waits in which host functions held up the next work, and what is left.
-
-        A function is of the stream, or the graph, of that work; or the work starts right after it.
-        """
+        """Returns parts of waits in which a host function held up the next work, and the rest."""
         activity, functions = self._activity, self._activity.host_functions
         if not len(functions):
             return NO_OVERLAPS, waits
-        held, left = [NO_OVERLAPS], []
+        parts, rest_ = [NO_OVERLAPS], []
         for begin, end, place in zip(*(column.tolist() for column in waits), strict=True):
             work = activity.work[self._next[place]]
-            is_own = (functions["stream"] == work["stream"]) & (work["stream"] >= 0)
-            is_own |= (functions["call"] == work["call"]) & (work["call"] != UNKNOWN)
+            holds = (functions["stream"] == work["stream"]) & (work["stream"] >= 0)
+            holds |= (functions["call"] == work["call"]) & (work["call"] != UNKNOWN)
             ended = end - functions["end_ns"]
-            is_own |= (ended >= 0) & (ended <= _NEXT_NS)
-            own = functions[(functions["gpu"] == work["gpu"]) & is_own]
-            ran = first_come(
-                Intervals(own["start_ns"], own["end_ns"], own["name"].astype(np.int64))
+            holds |= (ended >= 0) & (ended <= _NEXT_NS)
+            ran_rows = functions[(functions["gpu"] == work["gpu"]) & holds]
+            ran = cut_overlaps(
+                Intervals(
+                    ran_rows["start_ns"], ran_rows["end_ns"], ran_rows["name"].astype(np.int64)
+                )
             )
             meets = within(ran, Intervals(*np.array([[begin], [end], [place]])))
-            label = self._labels.of_keys(self._function_words, meets.of)
-            held.append(Overlaps(meets.begin, meets.end, np.full(len(label), place), label))
+            label = self._labels.numbers(HOST_FUNCTION, meets.owner)
+            parts.append(Overlaps(meets.begin, meets.end, np.full(len(label), place), label))
             rest = gaps(meets, begin, end)
-            left.append(rest._replace(of=np.full(len(rest.of), place)))
-        return concatenated(held), concatenated(left)
+            rest_.append(rest._replace(owner=np.full(len(rest.owner), place)))
+        return concatenated(parts), concatenated(rest_)
 
-    def _function_words(self, name: int) -> tuple[str, str]:
-        return HOST_FUNCTION, self._activity.names[name]
-
-    def _words(self, cause: int, name: int) -> tuple[str, str]:
+    def _gpu_label(self, cause: int, name: int) -> tuple[str, str]:
+        """Returns cause and name of a wait on the GPU; ``cause``: an index in ``_WORDS``."""
         word, what = _WORDS[cause], self._activity.names[name]
         return word, f"{what} on its way to the GPU" if word == HOST else what
 
-    def _causes(self, place: Int64Array, before: Int64Array) -> Int64Array:
-        """Returns the cause of each idle time, as a place among ``_WORDS``."""
-        work, next_ = self._activity.work, self._next[place]
+    def _causes(self, indices: Int64Array, before: Int64Array) -> Int64Array:
+        """Returns the cause of each idle time, as an index in ``_WORDS``, int64."""
+        work, next_ = self._activity.work, self._next[indices]
         is_first = before == UNKNOWN
         same = ~is_first & (work["stream"][before] == work["stream"][next_])
-        is_known = self.is_known[place]
+        is_known = self.is_known[indices]
         in_graph = ~is_first & is_known & (work["call"][before] == work["call"][next_])
-        is_next = same & (self._intervals.end[place] - self._intervals.begin[place] <= _NEXT_NS)
-        found = np.full(len(place), _WORDS.index(UNEXPLAINED))
-        found[self._waits_in_stream(next_, _EVENT_WAITS)] = _WORDS.index("event")
-        found[self._waits_in_stream(next_, _VALUE_WAITS)] = _WORDS.index("value")
-        found[same] = _WORDS.index("stream")
-        found[in_graph] = _WORDS.index("node")
-        found[self.is_late[place]] = _WORDS.index(HOST)
-        found[(~is_known & ~is_next) | self._clocks_differ] = _WORDS.index(UNRECORDED)
-        return found
+        is_next = same & (self._intervals.end[indices] - self._intervals.begin[indices] <= _NEXT_NS)
+        causes = np.full(len(indices), _WORDS.index(UNEXPLAINED))
+        causes[self._waits_in_stream(next_, _EVENT_WAITS)] = _WORDS.index("event")
+        causes[self._waits_in_stream(next_, _VALUE_WAITS)] = _WORDS.index("value")
+        causes[same] = _WORDS.index("stream")
+        causes[in_graph] = _WORDS.index("node")
+        causes[self.is_late[indices]] = _WORDS.index(HOST)
+        causes[(~is_known & ~is_next) | self._clocks_differ] = _WORDS.index(UNRECORDED)
+        return causes
 
     def _waits_in_stream(self, rows: Int64Array, call: re.Pattern[str]) -> BoolArray:
-        """Returns whether a thread made a stream wait since its launch before each of these."""
+        """Returns for which rows the thread made a stream wait since its launch before."""
         host, work = self._activity.host, self._activity.work
         waits = np.flatnonzero(matching(self._activity, call))
         found = np.zeros(len(rows), np.bool_)
@@ -397,74 +381,72 @@ class Late:
         for thread in np.unique(host["thread"][waits]).tolist():
             waited = np.sort(host["begin_ns"][waits[host["thread"][waits] == thread]])
             launched = np.sort(host["begin_ns"][calls[host["thread"][calls] == thread]])
-            mine = (own_call != UNKNOWN) & (host["thread"][own_call] == thread)
-            at = host["begin_ns"][own_call[mine]]
+            mask = (own_call != UNKNOWN) & (host["thread"][own_call] == thread)
+            call_ns = host["begin_ns"][own_call[mask]]
             since = np.append(np.int64(-(2**62)), launched)[
-                np.searchsorted(launched, at, side="left")
+                np.searchsorted(launched, call_ns, side="left")
             ]
-            found[mine] = np.searchsorted(waited, at) > np.searchsorted(waited, since)
+            found[mask] = np.searchsorted(waited, call_ns) > np.searchsorted(waited, since)
         return found
 
 
 _WORDS = (HOST, "stream", "event", "value", "node", UNRECORDED, UNEXPLAINED)
 
 
-def _named(activity: Activity, rows: Int64Array) -> Int64Array:
-    """Returns the names of rows of the host; ``UNKNOWN`` of those."""
+def _names_of(activity: Activity, rows: Int64Array) -> Int64Array:
+    """Returns the index of each host row's name; ``UNKNOWN`` where the row is."""
     return np.where(rows == UNKNOWN, UNKNOWN, activity.host["name"][rows])
 
 
 def maker(activity: Activity, times: HostTime, rows: Int64Array) -> Int64Array:
-    """Returns what made calls: the row that encloses each, unless it is an annotation.
-
-    A function that is built into Python says little, so who called it is told, too.
-    """
+    """Returns the row that encloses each call, unless it is an annotation: who made the call. A
+    function that is built into Python says little, so who called it is told, too."""
     built_in = np.array([name.startswith(_BUILT_IN) for name in activity.names], np.bool_)
     host = activity.host
     is_call = host["kind"][rows] == CALL
     is_call |= (host["kind"][rows] == FUNCTION) & built_in[host["name"][rows]]
-    found = np.where((rows != UNKNOWN) & is_call, times.inside[rows], UNKNOWN)
-    is_annotation = (found != UNKNOWN) & (activity.host["kind"][found] == ANNOTATION)
-    return np.where(is_annotation, UNKNOWN, found)
+    makers = np.where((rows != UNKNOWN) & is_call, times.inside[rows], UNKNOWN)
+    is_annotation = (makers != UNKNOWN) & (activity.host["kind"][makers] == ANNOTATION)
+    return np.where(is_annotation, UNKNOWN, makers)
 
 
 def _scope(activity: Activity, times: HostTime, rows: Int64Array) -> Int64Array:
-    """Returns the innermost annotation that rows of the host were made in; else ``UNKNOWN``."""
-    found = np.where(rows == UNKNOWN, UNKNOWN, times.inside[rows])
+    """Returns the innermost annotation around each row of the host; ``UNKNOWN``: none."""
+    enclosing = np.where(rows == UNKNOWN, UNKNOWN, times.inside[rows])
     while True:
-        is_other = (found != UNKNOWN) & (activity.host["kind"][found] != ANNOTATION)
+        is_other = (enclosing != UNKNOWN) & (activity.host["kind"][enclosing] != ANNOTATION)
         if not is_other.any():
-            return found
-        found = np.where(is_other, times.inside[found], found)
+            return enclosing
+        enclosing = np.where(is_other, times.inside[enclosing], enclosing)
 
 
 def matching(activity: Activity, pattern: re.Pattern[str]) -> BoolArray:
-    """Returns a mask of the rows of the host that are calls with such a name."""
+    """Returns a mask of the host's rows that are calls whose name matches a pattern."""
     names = np.array([pattern.match(name) is not None for name in activity.names], np.bool_)
     host = activity.host
     if not len(host):
         return np.zeros(0, np.bool_)
-    found: BoolArray = names[host["name"]] & (host["kind"] == CALL)
-    return found
+    is_match: BoolArray = names[host["name"]] & (host["kind"] == CALL)
+    return is_match
 
 
 def blocking_copies(activity: Activity) -> BoolArray:
-    """Returns a mask of the calls of copies that returned after the copies had ended."""
+    """Returns a mask of the host's rows that are calls of copies which returned after the copy."""
     work = activity.work
-    found = np.zeros(len(activity.host), np.bool_)
+    is_blocking = np.zeros(len(activity.host), np.bool_)
     moved = (work["kind"] == COPY) & (work["call"] != UNKNOWN)
     calls = work["call"][moved]
-    found[calls] = True
-    found[calls[activity.host["end_ns"][calls] < work["end_ns"][moved]]] = False
-    return found
+    is_blocking[calls] = True
+    is_blocking[calls[activity.host["end_ns"][calls] < work["end_ns"][moved]]] = False
+    return is_blocking
 
 
 def clocks_disagree(activity: Activity, rows: Int64Array) -> bool:
-    """Returns whether work started before it was launched, more often than chance."""
+    """Returns whether more work than by chance starts before its launch call."""
     work = activity.work
     call = work["call"][rows]
     known = rows[call != UNKNOWN]
     if not len(known):
         return False
     early = activity.host["begin_ns"][work["call"][known]] > work["start_ns"][known] + _AHEAD_NS
-    return bool(early.mean() > _DISAGREE)
+    return bool(early.mean() > _MAX_EARLY_SHARE)

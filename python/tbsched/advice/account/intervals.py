@@ -11,44 +11,44 @@ from tbsched.program.arrays import BoolArray, Int64Array
 
 
 class Intervals(NamedTuple):
-    """Intervals, int64 (intervals,) each; ``of``: what each belongs to."""
+    """Intervals of time, int64 ns (intervals,) each; ``owner``: what each belongs to."""
 
     begin: Int64Array
     end: Int64Array
-    of: Int64Array
+    owner: Int64Array
 
     @property
     def length(self) -> int:
-        """The sum of their lengths."""
+        """Sum of their lengths in ns."""
         return int((self.end - self.begin).sum())
 
-    def some(self, chosen: Int64Array | BoolArray) -> Intervals:
-        """Returns the rows at some places, or where a mask is True."""
-        return Intervals(self.begin[chosen], self.end[chosen], self.of[chosen])
+    def select(self, chosen: Int64Array | BoolArray) -> Intervals:
+        """Returns the intervals at some indices, or where a mask is True."""
+        return Intervals(self.begin[chosen], self.end[chosen], self.owner[chosen])
 
 
 NO_INTERVALS = Intervals(*np.zeros((3, 0), np.int64))
 
 
 def numbered(begin: Int64Array, end: Int64Array) -> Intervals:
-    """Intervals that belong to their own numbers."""
+    """Returns intervals that each belong to their own index."""
     return Intervals(begin.astype(np.int64), end.astype(np.int64), np.arange(len(begin)))
 
 
-def first_come(intervals: Intervals) -> Intervals:
-    """Returns disjoint intervals; each moment belongs to the interval that began first."""
+def cut_overlaps(intervals: Intervals) -> Intervals:
+    """Returns disjoint intervals: each moment belongs to the interval that began first."""
     order = np.lexsort([intervals.end, intervals.begin])
-    begin, end, of = intervals.some(order)
+    begin, end, of = intervals.select(order)
     if not len(begin):
         return NO_INTERVALS
     until = np.maximum.accumulate(end)
     begin[1:] = np.maximum(begin[1:], until[:-1])
-    return Intervals(begin, end, of).some(end > begin)
+    return Intervals(begin, end, of).select(end > begin)
 
 
 def joined(intervals: Intervals) -> Intervals:
-    """Returns the fewest disjoint intervals that cover the same; ``of`` numbers them."""
-    begin, end, _ = first_come(intervals)
+    """Returns the fewest disjoint intervals that cover the same time; ``owner``: their index."""
+    begin, end, _ = cut_overlaps(intervals)
     if not len(begin):
         return NO_INTERVALS
     starts = np.flatnonzero(np.append(True, begin[1:] > end[:-1]))
@@ -56,23 +56,23 @@ def joined(intervals: Intervals) -> Intervals:
 
 
 def gaps(covered: Intervals, begin: int, end: int) -> Intervals:
-    """Returns the gaps between disjoint sorted intervals; ``of``: how many end before each."""
+    """Returns a span's gaps between disjoint sorted intervals; ``owner``: how many are before."""
     begins = np.maximum(np.append(begin, covered.end), begin)
     ends = np.minimum(np.append(covered.begin, end), end)
-    found = Intervals(begins, np.maximum(ends, begins), np.arange(len(begins)))
-    return found.some(ends > begins)
+    between = Intervals(begins, np.maximum(ends, begins), np.arange(len(begins)))
+    return between.select(ends > begins)
 
 
 class Overlaps(NamedTuple):
-    """Where intervals meet others: a row per pair, int64 (pairs,) each."""
+    """Where intervals overlap others, a row per pair: times, and the index of each of the two."""
 
     begin: Int64Array
     end: Int64Array
     first: Int64Array
     second: Int64Array
 
-    def some(self, chosen: Int64Array | BoolArray) -> Overlaps:
-        """Returns the rows at some places, or where a mask is True."""
+    def select(self, chosen: Int64Array | BoolArray) -> Overlaps:
+        """Returns the rows at some indices, or where a mask is True."""
         return Overlaps(*(column[chosen] for column in self))
 
 
@@ -81,33 +81,33 @@ NO_OVERLAPS = Overlaps(*np.zeros((4, 0), np.int64))
 
 
 def concatenated(parts: Iterable[Rows]) -> Rows:
-    """All parts in one; at least one is needed."""
-    every = [*parts]
-    made: Callable[..., Rows] = type(every[0])
-    return made(*map(np.concatenate, zip(*every, strict=True)))
+    """Returns the rows of one or more arrays of intervals, one array after the other."""
+    tables = [*parts]
+    made: Callable[..., Rows] = type(tables[0])
+    return made(*map(np.concatenate, zip(*tables, strict=True)))
 
 
 def summed(keys: Int64Array, values: Int64Array, count: int) -> Int64Array:
-    """Returns the sums of the values of each key up to ``count``, int64 (count,), exactly."""
-    found = np.zeros(count, np.int64)
-    np.add.at(found, keys, values)
-    return found
+    """Returns the exact sum of the values of each key from 0 to ``count``, int64 (count,)."""
+    sums = np.zeros(count, np.int64)
+    np.add.at(sums, keys, values)
+    return sums
 
 
-def overlaps(some: Intervals, others: Intervals) -> Overlaps:
-    """Returns the parts of intervals that lie in others, disjoint and sorted, by places of both."""
-    low = np.searchsorted(others.end, some.begin, side="right")
-    high = np.searchsorted(others.begin, some.end, side="left")
+def overlaps(intervals: Intervals, others: Intervals) -> Overlaps:
+    """Returns where intervals overlap others, which are disjoint and sorted."""
+    low = np.searchsorted(others.end, intervals.begin, side="right")
+    high = np.searchsorted(others.begin, intervals.end, side="left")
     count = np.maximum(high - low, 0)
     first = np.repeat(np.arange(len(count)), count)
     second = np.arange(len(first)) - np.repeat(count.cumsum() - count, count) + low[first]
-    begin = np.maximum(some.begin[first], others.begin[second])
-    end = np.minimum(some.end[first], others.end[second])
-    is_there = end > begin
-    return Overlaps(*(column[is_there] for column in (begin, end, first, second)))
+    begin = np.maximum(intervals.begin[first], others.begin[second])
+    end = np.minimum(intervals.end[first], others.end[second])
+    is_overlap = end > begin
+    return Overlaps(*(column[is_overlap] for column in (begin, end, first, second)))
 
 
-def within(some: Intervals, others: Intervals) -> Intervals:
+def within(intervals: Intervals, others: Intervals) -> Intervals:
     """Returns the parts of intervals that lie in others, which are disjoint and sorted."""
-    found = overlaps(some, others)
-    return Intervals(found.begin, found.end, some.of[found.first])
+    inside = overlaps(intervals, others)
+    return Intervals(inside.begin, inside.end, intervals.owner[inside.first])

@@ -10,7 +10,7 @@ from tbsched.program.arrays import Int64Array
 
 
 class Labels:
-    """Numbers pairs of a cause and a name in the order of their first use."""
+    """Numbers pairs of a cause and a name (what the cause is by) in the order of first use."""
 
     def __init__(self, names: Sequence[str], known: Iterable[tuple[str, str]] = ()) -> None:
         self._names = names
@@ -18,32 +18,32 @@ class Labels:
         self._numbers = {pair: number for number, pair in enumerate(self._pairs)}
         self._host: dict[int, int] = {}
 
-    def number(self, cause: str, by: str) -> int:
-        """Returns the number of a pair."""
-        found = self._numbers.setdefault((cause, by), len(self._pairs))
+    def number(self, cause: str, name: str) -> int:
+        """Returns the number of a pair of cause and name; a new pair gets the next one."""
+        found = self._numbers.setdefault((cause, name), len(self._pairs))
         if found == len(self._pairs):
-            self._pairs.append((cause, by))
+            self._pairs.append((cause, name))
         return found
 
     def numbers(self, cause: str, names: Int64Array) -> Int64Array:
-        """Returns the numbers of a cause by names of the profile, int64 (names,)."""
+        """Returns the numbers of pairs of one cause and names of the profile, int64 (names,)."""
         return self.of_keys(lambda name: (cause, self._names[name]), names)
 
     def of_keys(self, pair: Callable[..., tuple[str, str]], *keys: Int64Array) -> Int64Array:
-        """Returns labels' numbers for arrays of keys; ``pair`` is called once per combination."""
+        """Returns a label's number for each row of keys; ``pair`` is called once for each key."""
         if not len(keys[0]):
             return np.zeros(0, np.int64)
-        distinct, place = np.unique(np.stack(keys), axis=1, return_inverse=True)
-        found = [self.number(*pair(*map(int, key))) for key in distinct.T]
-        return np.array(found, np.int64)[place.ravel()]
+        distinct, inverse = np.unique(np.stack(keys), axis=1, return_inverse=True)
+        numbers = [self.number(*pair(*map(int, key))) for key in distinct.T]
+        return np.array(numbers, np.int64)[inverse.ravel()]
 
-    def of_host(self, labels: Int64Array, names: Int64Array) -> None:
+    def mark_host_actions(self, labels: Int64Array, names: Int64Array) -> None:
         """Marks labels as actions of the host, with these names of the profile."""
         distinct, place = np.unique(labels, return_index=True)
         self._host |= dict(zip(distinct.tolist(), names[place].tolist(), strict=True))
 
     def host_name(self, number: int) -> int:
-        """Returns the host's action as an index among the names of the profile; -1: none."""
+        """Returns the index of the profile's name from which a host's label is; -1: it is none."""
         return self._host.get(number, -1)
 
     def __getitem__(self, number: int) -> tuple[str, str]:

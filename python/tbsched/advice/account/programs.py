@@ -35,10 +35,8 @@ _CALLS: dict[type[Event], str] = {
 
 
 def with_activity(program: Program, prediction: Trace | None) -> Program:
-    """Returns the program with an activity made of its times.
-
-    Calls of which the profile does not say when they were made are where the prediction has them.
-    """
+    """Returns the program with an activity made of its times. Calls of which the profile does not
+    say when they were made are where the prediction has them."""
     builder = ActivityBuilder()
     measured, transfers = program.measured.copy(), program.transfers.copy()
     called = None if prediction is None else prediction.call_ns
@@ -48,26 +46,26 @@ def with_activity(program: Program, prediction: Trace | None) -> Program:
         offset = int(measured["start_ns"].min()) - min(starts)
     calls = np.full(len(program.sequence), UNKNOWN, np.int64)
     launch = transfer = functions = 0
-    for place, event in enumerate(program.sequence):
-        number = place + 1  # as a correlation
+    for index, event in enumerate(program.sequence):
+        correlation = index + 1  # as a correlation
         begin_ns, end_ns = -1, -1
         if called is not None:
-            begin_ns, end_ns = (int(time) + offset for time in called[place])
+            begin_ns, end_ns = (int(time) + offset for time in called[index])
         if event.launches and measured["call_ns"][launch] >= 0:
             begin_ns = int(measured["call_ns"][launch])
             end_ns = max(begin_ns, int(measured["return_ns"][launch]))
         host, gpu = getattr(event, "host", 0), getattr(event, "gpu", 0)
         if called is not None or begin_ns >= 0:
-            calls[place] = builder.add_call(_call(event), 0, host, begin_ns, end_ns, number)
-            if any(each.first_use for each in event.launches):
-                builder.loaded(number)
+            calls[index] = builder.add_call(_call(event), 0, host, begin_ns, end_ns, correlation)
+            if any(launch_.first_use for launch_ in event.launches):
+                builder.loaded(correlation)
         for node in event.graph.nodes if isinstance(event, GraphLaunch) else (event,):
             stream = _stream(getattr(event, "stream", None))
             if isinstance(node, Launch):
                 row = measured[launch]
                 measured["work"][launch] = builder.add_work(
                     gpu, KERNEL, node.name or f"launch {launch}", stream, int(row["start_ns"]),
-                    int(row["end_ns"]), number, node=launch,
+                    int(row["end_ns"]), correlation, node=launch,
                 )  # fmt: skip
                 launch += 1
             elif isinstance(node, HostFunction | Copy | Memset):
@@ -75,7 +73,7 @@ def with_activity(program: Program, prediction: Trace | None) -> Program:
                 if isinstance(node, HostFunction):
                     if times[0] >= 0:
                         name = node.name or f"host function {functions}"
-                        builder.add_host_function(gpu, name, stream, *times, number)
+                        builder.add_host_function(gpu, name, stream, *times, correlation)
                     functions += 1
                 else:
                     is_copy = isinstance(node, Copy)
@@ -83,7 +81,7 @@ def with_activity(program: Program, prediction: Trace | None) -> Program:
                     pinned = node.pinned if isinstance(node, Copy) and kind != "d2d" else None
                     transfers["work"][transfer] = builder.add_work(
                         gpu, COPY if is_copy else MEMSET, copy_name(kind, pinned), stream, *times,
-                        number, size=node.bytes, node=-1 - transfer,
+                        correlation, size=node.bytes, node=-1 - transfer,
                     )  # fmt: skip
                 transfer += 1
             elif isinstance(event, GraphLaunch):  # it records a CUDA event, or waits for one
@@ -93,11 +91,12 @@ def with_activity(program: Program, prediction: Trace | None) -> Program:
 
 
 def _stream(stream: Stream | None) -> int:
+    """Returns the number of a stream; -1: a stream without a number."""
     return stream if isinstance(stream, int) else _LEGACY
 
 
 def _call(event: Event) -> str:
-    """Returns the function of CUDA that an event stands for."""
+    """Returns the name of the CUDA function that issues an event."""
     match event:
         case Copy():
             return "cudaMemcpy" if event.blocking else "cudaMemcpyAsync"

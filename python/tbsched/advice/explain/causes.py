@@ -22,23 +22,27 @@ from tbsched.program.sequence import Sequence
 _NOISE_NS, _NOISE_SHARE = 2000, 0.1
 # Causes of waits that precede the wait for room.
 _BEFORE_READY = ("stream", "legacy_stream", "event", "value", "node", "hardware_queue")
-_MOST = 8  # kernels that are examined per gap: those that ran longest in it
+_MAX_KERNELS_EXAMINED = 8  # kernels that are examined per gap: those that ran longest in it
 _AFTER_NS = 5000  # a launch waited for another one's end if it starts within this time
 
 
 def causes_of(facts: Facts, launch: int, begin_ns: float, end_ns: float) -> tuple[Cause, ...]:
-    """Returns why a launch did not start between two times, the longest part first.
+    """Returns why an arrived launch did not start between two times in ns, the longest part first.
 
     It was on the GPU by then. The prediction says what it waited for. Where it would not have
     waited, kernels that were measured to run then may have left it no room. Else nothing explains
     the gap.
     """
     shares: dict[tuple[str, int], float] = defaultdict(float)
-    rest = end_ns - begin_ns - _waits(facts, launch, (begin_ns, end_ns), begin_ns, shares)
+    rest = (
+        end_ns
+        - begin_ns
+        - _add_predicted_waits(facts, launch, (begin_ns, end_ns), begin_ns, shares)
+    )
     noise = max(_NOISE_NS, _NOISE_SHARE * (end_ns - begin_ns))
     if rest > noise:
         ready = begin_ns + sum(ns for (cause, _), ns in shares.items() if cause in _BEFORE_READY)
-        for cause, behind, ns in _kept_out(facts, launch, ready, end_ns):
+        for cause, behind, ns in _blocking_kernels(facts, launch, ready, end_ns):
             shares[cause, behind] += min(ns, rest)
             rest -= min(ns, rest)
     if rest > noise or not shares:
@@ -47,14 +51,11 @@ def causes_of(facts: Facts, launch: int, begin_ns: float, end_ns: float) -> tupl
     return tuple(sorted((Cause(*part) for part in parts), key=lambda part: -part.seconds))
 
 
-def _waits(
-    facts: Facts,
-    launch: int,
-    gap: tuple[float, float],
-    arrived: float,
+def _add_predicted_waits(
+    facts: Facts, launch: int, gap: tuple[float, float], arrived: float,
     shares: dict[tuple[str, int], float],
-) -> float:
-    """Adds the predicted causes of the launch's wait on the GPU; returns how long they are, in ns.
+) -> float:  # fmt: skip
+    """Adds predicted causes of a launch's wait to ``shares``; returns their sum in ns.
 
     The predicted start is put on the measured one, so of a longer predicted wait only the end
     counts. A wait for a launch counts until that one has ended on the GPU.
@@ -78,7 +79,7 @@ def _waits(
     return explained
 
 
-def _kept_out(
+def _blocking_kernels(
     facts: Facts, launch: int, begin_ns: float, end_ns: float
 ) -> Iterator[tuple[str, int, float]]:
     """Yields the parts of a gap in which a measured kernel left the launch no room.
@@ -93,22 +94,26 @@ def _kept_out(
     start, end = facts.start_ns, facts.end_ns
     ran_ns = np.minimum(end, end_ns) - np.maximum(start, begin_ns)
     ran_ns[launch] = 0
-    beside = np.argsort(-ran_ns, kind="stable")[:_MOST]
+    beside = np.argsort(-ran_ns, kind="stable")[:_MAX_KERNELS_EXAMINED]
     until = begin_ns
     launches = facts.program.sequence.launches
     for other in sorted(beside[ran_ns[beside] > 0].tolist(), key=lambda k: int(start[k])):
-        began = float(start[other])
-        for cause, since_ns, to_ns in _waits_behind(facts.spec, launches[other], launches[launch]):
-            first, last = max(until, began + since_ns), min(end_ns, began + to_ns)
+        started = float(start[other])
+        for cause, since_ns, to_ns in _predicted_waits_behind(
+            facts.spec, launches[other], launches[launch]
+        ):
+            first, last = max(until, started + since_ns), min(end_ns, started + to_ns)
             if last > first:
                 yield cause, other, last - first
                 until = last
 
 
 @functools.lru_cache(maxsize=1024)
-def _waits_behind(spec: DeviceSpec, one: Launch, other: Launch) -> tuple[tuple[str, int, int], ...]:
-    """Returns the waits of a launch that arrives right after another one, since that started."""
-    both = merged(Sequence([alone(one), alone(other)]), spec)
+def _predicted_waits_behind(
+    spec: DeviceSpec, first_launch: Launch, second_launch: Launch
+) -> tuple[tuple[str, int, int], ...]:
+    """Returns cause, begin and end (ns) of the waits of a launch that arrives behind another."""
+    both = merged(Sequence([alone(first_launch), alone(second_launch)]), spec)
     trace = predict(both, spec, issue_times=(0.0, 0.0))
     rows = trace.waits
     first = trace[0].start_ns

@@ -15,7 +15,7 @@ _IN_LINE = frozenset({"queue", "turn", "priority", "hardware_queue"})
 
 
 def shared_costs(facts: Facts, gaps: Sequence[Gap]) -> list[float]:
-    """Returns the seconds of the whole GPU that each gap cost.
+    """Returns the seconds of the whole GPU that each gap cost, shared by gaps at the same time.
 
     At any time that is the room that the kernels that ran had left, and gaps at the same time share
     it. So beside a full GPU a gap costs nothing, and all gaps together cost no more than the time
@@ -29,15 +29,17 @@ def shared_costs(facts: Facts, gaps: Sequence[Gap]) -> list[float]:
     by_blocks = np.array([1 - facts.idle_share(launch) for launch in launches])
     by_warps = np.array([facts.warp_share(launch) for launch in launches])
     waits_in_line = [bool(gap.causes) and gap.causes[0].cause in _IN_LINE for gap in gaps]
-    costs = np.where(waits_in_line, _unused(facts, gaps, by_warps), _unused(facts, gaps, by_blocks))
+    costs = np.where(
+        waits_in_line,
+        _unused_seconds(facts, gaps, by_warps),
+        _unused_seconds(facts, gaps, by_blocks),
+    )
     return [float(cost) for cost in costs]
 
 
-def filled(facts: Facts) -> float:
-    """Returns how much of the GPU blocks filled while kernels ran, as a share.
-
-    A kernel of which no more blocks fit fills it.
-    """
+def filled_share(facts: Facts) -> float:
+    """Returns the share of the GPU, 0 to 1, that blocks filled while kernels ran. A kernel of which
+    no more blocks fit fills it."""
     used = np.array([1 - facts.idle_share(launch) for launch in range(len(facts.start_ns))])
     times = np.concatenate([facts.start_ns, facts.end_ns])
     order = np.argsort(times, kind="stable")
@@ -49,8 +51,8 @@ def filled(facts: Facts) -> float:
     return float((share[:-1] * length)[is_busy].sum()) / ran if ran else 0.0
 
 
-def _unused(facts: Facts, gaps: Sequence[Gap], used: Float64Array) -> Float64Array:
-    """Returns the share of each gap in what kernels left unused, in seconds."""
+def _unused_seconds(facts: Facts, gaps: Sequence[Gap], used: Float64Array) -> Float64Array:
+    """Returns each gap's part of the GPU seconds that kernels left unused, float64 (gaps,)."""
     count = len(facts.start_ns)
     begin = np.array([gap.begin for gap in gaps]) * 1e9
     end = np.array([gap.end for gap in gaps]) * 1e9
@@ -62,8 +64,8 @@ def _unused(facts: Facts, gaps: Sequence[Gap], used: Float64Array) -> Float64Arr
     sharing = np.concatenate([np.zeros(2 * count), one, -one])[order].cumsum()
     is_shared = (running > 0) & (sharing > 0)
     rate = np.where(is_shared, np.clip(room, 0.0, 1.0) / np.maximum(sharing, 1), 0.0)
-    at = times[order]
-    unused = np.append(0.0, (rate[:-1] * np.diff(at)).cumsum())
-    first, last = np.searchsorted(at, begin), np.searchsorted(at, end)
-    found: Float64Array = (unused[last] - unused[first]) / 1e9
-    return found
+    sorted_ns = times[order]
+    unused = np.append(0.0, (rate[:-1] * np.diff(sorted_ns)).cumsum())
+    first, last = np.searchsorted(sorted_ns, begin), np.searchsorted(sorted_ns, end)
+    seconds: Float64Array = (unused[last] - unused[first]) / 1e9
+    return seconds

@@ -30,7 +30,7 @@ _DEVICE_SYNC = re.compile(
 # else. That ended so long before at most.
 _STARTS_NS, _WAKES_NS = 4_000, 6_000
 _NEVER = -(2**62)
-_MOST_CANDIDATES = 64  # works of a stream among which the awaited one is, the last ones issued
+_MAX_CANDIDATES = 64  # works of a stream among which the awaited one is, the last ones issued
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,40 +66,40 @@ class EventGraph:
 
     @classmethod
     def of(cls, account: Account) -> EventGraph:
-        """The graph of what an account is of."""
-        return _Builder(account).built()
+        """Returns the graph of the calls and work that an account is of."""
+        return _GraphBuilder(account).build()
 
     def replayed(self, delay_ns: Int64Array, free: Mapping[int, BoolArray]) -> Int64Array:
-        """Returns when each point is with other delays, int64 (points, replays).
+        """Returns when each point comes with other delays, int64 ns (points, replays).
 
         Args:
             delay_ns: of each point in each replay, int64 (points, replays).
             free: points of hosts that wait for nothing but the host itself, and in which replays,
                 bool (replays,).
         """
-        found = np.empty_like(delay_ns)
+        times = np.empty_like(delay_ns)
         for point, awaited in enumerate(self.awaited):
             if not awaited:
-                found[point] = delay_ns[point]
+                times[point] = delay_ns[point]
                 continue
             (before, ahead), *others = awaited
-            own = found[before] + ahead
-            since = own
+            host_ready = times[before] + ahead
+            ready = host_ready
             for before, ahead in others:
-                since = np.maximum(since, found[before] + ahead)
+                ready = np.maximum(ready, times[before] + ahead)
             if point in free:
-                since = np.where(free[point], own, since)
-            np.add(since, delay_ns[point], out=found[point])
-        return found
+                ready = np.where(free[point], host_ready, ready)
+            np.add(ready, delay_ns[point], out=times[point])
+        return times
 
     def ended(self, times: Int64Array) -> Int64Array:
-        """Returns when the last work ends if points are at some times, int64 ns (replays,)."""
-        found: Int64Array = times[self.end].max(axis=0)
-        return found
+        """Returns when the last work ends, given the times of points, int64 ns (replays,)."""
+        ends: Int64Array = times[self.end].max(axis=0)
+        return ends
 
 
-class _Builder:
-    """Finds out what each point waited for."""
+class _GraphBuilder:
+    """Builds the graph: finds what each point waited for."""
 
     def __init__(self, account: Account) -> None:
         self._account = account
@@ -114,41 +114,41 @@ class _Builder:
         calls = np.union1d(launching, np.flatnonzero(syncs))
         self._calls = calls[np.argsort(host["begin_ns"][calls], kind="stable")]
         self._group = group_of[host["thread"][self._calls]]
-        self._place = {row: place for place, row in enumerate(self._calls.tolist())}
-        self._order()
-        self._awaited: list[list[tuple[int, int]]] = [[] for _ in self._at]
+        self._call_index = {row: place for place, row in enumerate(self._calls.tolist())}
+        self._order_points()
+        self._awaited: list[list[tuple[int, int]]] = [[] for _ in self._times]
 
-    def _order(self) -> None:
+    def _order_points(self) -> None:
         """Orders all points by time; at one time what ends comes before what begins."""
-        work, host, met = self._activity.work, self._activity.host, self._account.met
+        work, host, met = self._activity.work, self._activity.host, self._account.collectives
         begin, end = host["begin_ns"][self._calls], host["end_ns"][self._calls]
         together = np.zeros(0, np.int64)
         if met is not None:
-            together = np.maximum.reduceat(met.begin, met.found.edges[:-1])
+            together = np.maximum.reduceat(met.begin, met.collectives.edges[:-1])
         columns = work["end_ns"], end, begin, work["start_ns"], together
         is_short = work["end_ns"] == work["start_ns"], end == begin
         rank = [np.where(each, 3, 0) for each in is_short]
-        rank += [np.full(len(each), 1) for each in columns[2:4]] + [np.full(len(together), 2)]
-        at = np.concatenate(columns).astype(np.int64)
-        order = np.lexsort([np.arange(len(at)), np.concatenate(rank), at])
-        point = np.empty(len(at), np.int64)
-        point[order] = np.arange(len(at))
-        cuts = np.cumsum([len(each) for each in columns])[:-1]
+        rank += [np.full(len(column), 1) for column in columns[2:4]] + [np.full(len(together), 2)]
+        times = np.concatenate(columns).astype(np.int64)
+        order = np.lexsort([np.arange(len(times)), np.concatenate(rank), times])
+        point = np.empty(len(times), np.int64)
+        point[order] = np.arange(len(times))
+        cuts = np.cumsum([len(column) for column in columns])[:-1]
         self._end, self._returned, self._begun, self._start, self._together = np.split(point, cuts)
-        self._at_ns = at[order]
-        self._at = self._at_ns.tolist()
+        self._at_ns = times[order]
+        self._times = self._at_ns.tolist()
 
-    def built(self) -> EventGraph:
+    def build(self) -> EventGraph:
         """Returns the graph."""
-        self._hosts()
-        self._streams()
-        self._launches()
-        self._events()
-        self._others()
-        self._synchronisations()
-        self._collectives()
+        self._add_host_edges()
+        self._add_stream_edges()
+        self._add_launch_edges()
+        self._add_event_edges()
+        self._add_late_edges()
+        self._add_synchronisation_edges()
+        self._add_collective_edges()
         since = [
-            max((self._at[before] + ahead for before, ahead in own), default=0)
+            max((self._times[before] + ahead for before, ahead in own), default=0)
             for own in self._awaited
         ]
         delay = self._at_ns - np.array(since, np.int64)
@@ -157,18 +157,18 @@ class _Builder:
             self._calls, self._begun, self._returned, self._group, self._gpus,
         )  # fmt: skip
 
-    def _add(self, point: int, before: int, ahead: int = 0) -> None:
-        """Makes a point wait for another one, unless the recorded times contradict it."""
-        if before < point and self._at[before] + ahead <= self._at[point]:
-            self._awaited[point].append((before, ahead))
+    def _add_edge(self, point: int, cause: int, ahead: int = 0) -> None:
+        """Makes a point wait until ``ahead`` ns after another, if the recorded times allow it."""
+        if cause < point and self._times[cause] + ahead <= self._times[point]:
+            self._awaited[point].append((cause, ahead))
 
-    def _known(self, point: int) -> int:
-        """Returns when all was done that a point is known to wait for."""
+    def _known_ready_ns(self, point: int) -> int:
+        """Returns when all that a point is known to wait for was done, in ns."""
         return max(
-            (self._at[before] + ahead for before, ahead in self._awaited[point]), default=_NEVER
+            (self._times[before] + ahead for before, ahead in self._awaited[point]), default=_NEVER
         )
 
-    def _hosts(self) -> None:
+    def _add_host_edges(self) -> None:
         """Adds edges: a call follows its threads' last one, and ends after what it contains.
 
         Threads that launch on one GPU hand over to each other, as the forward pass and the
@@ -184,10 +184,10 @@ class _Builder:
             call, point = place % count, int(points[place])
             before = of_group.get(group[call]) if place < count else of_thread.get(thread[call])
             if before is not None:
-                self._add(point, before)
+                self._add_edge(point, before)
             of_group[group[call]] = of_thread[thread[call]] = point
 
-    def _streams(self) -> None:
+    def _add_stream_edges(self) -> None:
         """Adds edges: work follows the work before it in its stream."""
         work = self._activity.work
         last: dict[tuple[int, int], int] = {}
@@ -198,12 +198,12 @@ class _Builder:
             point = int(self._start[row])
             if before is not None:
                 has_ended = self._end[before] < point
-                self._add(point, int((self._end if has_ended else self._start)[before]))
+                self._add_edge(point, int((self._end if has_ended else self._start)[before]))
             last[key] = row
             if self._activity.work["kind"][row] != COLLECTIVE:
-                self._add(int(self._end[row]), point)
+                self._add_edge(int(self._end[row]), point)
 
-    def _launches(self) -> None:
+    def _add_launch_edges(self) -> None:
         """Adds edges: work starts no sooner after its call than on an idle GPU."""
         work, host = self._activity.work, self._activity.host
         for gpu, idle in zip(self._account.gpus, self._account.idle, strict=True):
@@ -219,34 +219,36 @@ class _Builder:
             ]  # fmt: skip
             usual = int(np.median(took[alone])) if len(alone) else 0
             for row in rows.tolist():
-                call = self._place[int(work["call"][row])]
+                call = self._call_index[int(work["call"][row])]
                 ahead = min(usual, max(int(took[row]), 0))
-                self._add(int(self._start[row]), int(self._begun[call]), ahead)
+                self._add_edge(int(self._start[row]), int(self._begun[call]), ahead)
 
     @functools.cached_property
-    def _issued(self) -> dict[tuple[int, int], tuple[list[int], list[int]]]:
-        """Returns, by GPU and stream, the times of calls and the rows that they launched."""
+    def _issued_by_stream(self) -> dict[tuple[int, int], tuple[list[int], list[int]]]:
+        """Call times in ns, and the rows of work that they launched, by GPU and stream."""
         work = self._activity.work
         rows = np.flatnonzero(work["call"] != UNKNOWN)
         begin = self._activity.host["begin_ns"][work["call"][rows]]
-        found: dict[tuple[int, int], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+        issued: dict[tuple[int, int], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
         for place in np.lexsort([rows, begin]).tolist():
             row = int(rows[place])
-            times, own = found[int(work["gpu"][row]), int(work["stream"][row])]
+            times, own = issued[int(work["gpu"][row]), int(work["stream"][row])]
             times.append(int(begin[place]))
             own.append(row)
-        return found
+        return issued
 
-    def _last(self, issued: tuple[list[int], list[int]], before_ns: int, ended_ns: int) -> int:
-        """Returns the last work of a stream issued before a time that had ended by another one."""
+    def _last_ended(
+        self, issued: tuple[list[int], list[int]], before_ns: int, ended_ns: int
+    ) -> int:
+        """Returns the last row issued before a time that had ended by another; or ``UNKNOWN``."""
         times, rows = issued
         place = bisect_right(times, before_ns) - 1
-        for row in reversed(rows[max(0, place + 1 - _MOST_CANDIDATES) : place + 1]):
+        for row in reversed(rows[max(0, place + 1 - _MAX_CANDIDATES) : place + 1]):
             if self._activity.work["end_ns"][row] <= ended_ns:
                 return row
         return UNKNOWN
 
-    def _events(self) -> None:
+    def _add_event_edges(self) -> None:
         """Adds edges: streams wait for events of other streams, which PyTorch does not name.
 
         A stream that is not the main one forks from it. The main one joins others: those whose work
@@ -256,7 +258,7 @@ class _Builder:
         """
         activity = self._activity
         work, host, main = activity.work, activity.host, _main_streams(activity)
-        launched = self._launched
+        launched = self._work_of_call
         records, waits = matching(activity, _RECORDS), matching(activity, _STREAM_WAITS)
         rows = np.union1d(np.flatnonzero(records | waits), self._calls)
         for thread in np.unique(host["thread"][rows]).tolist():
@@ -269,65 +271,63 @@ class _Builder:
                     joins += not forks
                 for row in launched.get(call, ()):
                     in_main = main.get(int(work["gpu"][row])) == work["stream"][row]
-                    self._joins(row, call, made + pending if in_main else min(made, 1), main)
+                    self._join_streams(row, call, made + pending if in_main else min(made, 1), main)
                     pending = 0 if in_main else pending + joins
                     made = joins = 0
                 forks = bool(records[call]) and in_main
 
-    def _joins(self, row: int, call: int, count: int, main: Mapping[int, int]) -> None:
-        """Makes work wait for other streams of its GPU, as many as ``count``."""
+    def _join_streams(self, row: int, call: int, count: int, main: Mapping[int, int]) -> None:
+        """Makes work wait for the last work of other streams of its GPU, of ``count`` of them."""
         work, begin_ns = self._activity.work, int(self._activity.host["begin_ns"][call])
         gpu, stream = int(work["gpu"][row]), int(work["stream"][row])
-        known = [
+        candidates = [
             last
-            for (other, its), own in (self._issued.items() if count else ())
-            if other == gpu and its != stream and main.get(gpu) in (stream, its)
-            if (last := self._last(own, begin_ns, int(work["start_ns"][row]))) != UNKNOWN
+            for (other, stream_), own in (self._issued_by_stream.items() if count else ())
+            if other == gpu and stream_ != stream and main.get(gpu) in (stream, stream_)
+            if (last := self._last_ended(own, begin_ns, int(work["start_ns"][row]))) != UNKNOWN
         ]
-        for last in sorted(known, key=lambda each: -int(self._end[each]))[:count]:
-            self._add(int(self._start[row]), int(self._end[last]))
+        for last in sorted(candidates, key=lambda each: -int(self._end[each]))[:count]:
+            self._add_edge(int(self._start[row]), int(self._end[last]))
 
     @functools.cached_property
-    def _launched(self) -> dict[int, list[int]]:
-        """Returns by rows of the host the rows of work that they launched."""
-        found: dict[int, list[int]] = defaultdict(list)
+    def _work_of_call(self) -> dict[int, list[int]]:
+        """Rows of work that each row of the host launched."""
+        rows_of: dict[int, list[int]] = defaultdict(list)
         for row, call in enumerate(self._activity.work["call"].tolist()):
             if call != UNKNOWN:
-                found[call].append(row)
-        return found
+                rows_of[call].append(row)
+        return rows_of
 
-    def _others(self) -> None:
-        """Adds edges: work that starts late waits for other work of its GPU.
-
-        It follows the end of what ended just before; else the start of what ran.
-        """
+    def _add_late_edges(self) -> None:
+        """Adds edges: work that starts late waits for other work of its GPU. It follows the end of
+        what ended just before; else the start of what ran."""
         work = self._activity.work
         for gpu in self._account.gpus:
             rows = np.flatnonzero(work["gpu"] == gpu)
             by_start = rows[np.argsort(self._start[rows], kind="stable")]
             ends, starts = np.sort(self._end[rows]), self._start[by_start]
-            for place, point in enumerate(starts.tolist()):
-                known = self._known(point)
-                if known == _NEVER or known >= self._at[point] - _STARTS_NS:
+            for index, point in enumerate(starts.tolist()):
+                known_ns = self._known_ready_ns(point)
+                if known_ns == _NEVER or known_ns >= self._times[point] - _STARTS_NS:
                     continue
                 last = int(np.searchsorted(ends, point)) - 1
-                if last >= 0 and self._at[point] - self._at[int(ends[last])] <= _WAKES_NS:
-                    self._add(point, int(ends[last]))
-                elif place and self._end[by_start[place - 1]] > point:
-                    self._add(point, int(starts[place - 1]))
+                if last >= 0 and self._times[point] - self._times[int(ends[last])] <= _WAKES_NS:
+                    self._add_edge(point, int(ends[last]))
+                elif index and self._end[by_start[index - 1]] > point:
+                    self._add_edge(point, int(starts[index - 1]))
 
-    def _synchronisations(self) -> None:
+    def _add_synchronisation_edges(self) -> None:
         """Adds edges: calls end after the work that they wait for."""
         activity = self._activity
         host, work = activity.host, activity.work
-        issued = self._issued
+        issued = self._issued_by_stream
         kinds = {
             kind: matching(activity, pattern)
             for kind, pattern in
             (("device", _DEVICE_SYNC), ("stream", _STREAM_SYNC), ("event", _EVENT_SYNC))
         }  # fmt: skip
         copies = blocking_copies(activity)
-        launched = self._launched
+        launched = self._work_of_call
         last_of: dict[int, tuple[int, int]] = {}
         for place, call in enumerate(self._calls.tolist()):
             begin, end = int(host["begin_ns"][call]), int(host["end_ns"][call])
@@ -337,12 +337,12 @@ class _Builder:
                 last_of[thread] = int(work["gpu"][row]), int(work["stream"][row])
                 if copies[call]:
                     for row in launched[call]:
-                        self._add(point, int(self._end[row]))
+                        self._add_edge(point, int(self._end[row]))
                 continue
             gpus = self._gpus[int(self._group[place])]
             ended = [
                 each for key, own in issued.items() if key[0] in gpus
-                if (each := self._last(own, begin, end)) != UNKNOWN
+                if (each := self._last_ended(own, begin, end)) != UNKNOWN
             ]  # fmt: skip
             if kinds["stream"][call] and thread in last_of:
                 times, rows = issued[last_of[thread]]
@@ -353,57 +353,54 @@ class _Builder:
                 ended = [row for row in ended if work["end_ns"][row] > begin]
                 ended = [max(ended, key=lambda row: int(self._end[row]))] if ended else []
             for row in ended:
-                self._add(point, int(self._end[row]))
+                self._add_edge(point, int(self._end[row]))
 
-    def _collectives(self) -> None:
+    def _add_collective_edges(self) -> None:
         """Adds edges: bytes of collectives move once all ranks have started."""
-        met, work = self._account.met, self._activity.work
+        met, work = self._account.collectives, self._activity.work
         if met is not None:
-            edges = met.found.edges.tolist()
-            for number, kind in enumerate(met.found.kinds):
+            edges = met.collectives.edges.tolist()
+            for number, kind in enumerate(met.collectives.kinds):
                 all_there = int(self._together[number])
                 for member in range(edges[number], edges[number + 1]):
-                    row = int(met.found.row[member])
-                    self._add(all_there, int(self._start[row]))
-                    self._add(int(self._end[row]), int(self._start[row]))
+                    row = int(met.collectives.row[member])
+                    self._add_edge(all_there, int(self._start[row]))
+                    self._add_edge(int(self._end[row]), int(self._start[row]))
                     if kind.op in SYNCHRONIZING or self._end[row] > all_there:
-                        self._add(int(self._end[row]), all_there)
+                        self._add_edge(int(self._end[row]), all_there)
         for row in np.flatnonzero(work["kind"] == COLLECTIVE).tolist():
             if not self._awaited[int(self._end[row])]:
-                self._add(int(self._end[row]), int(self._start[row]))
+                self._add_edge(int(self._end[row]), int(self._start[row]))
 
 
 def _groups(activity: Activity) -> tuple[Int64Array, tuple[frozenset[int], ...]]:
-    """Returns of each thread the number of its set, or ``UNKNOWN``, and the GPUs of each set.
-
-    Threads of a process that launch on one GPU are one set.
-    """
+    """Returns each thread's set, or ``UNKNOWN``, and each set's GPUs; a set shares a GPU."""
     work, host = activity.work, activity.host
     rows = np.flatnonzero(work["call"] != UNKNOWN)
     pairs = np.stack([host["thread"][work["call"][rows]].astype(np.int64), work["gpu"][rows]])
     sets: list[tuple[set[int], set[int]]] = []
     for thread, gpu in np.unique(pairs, axis=1).T.tolist():
         process = activity.processes[thread]
-        alike = [
-            each for each in sets
-            if thread in each[0]
-            or (gpu in each[1] and process == activity.processes[min(each[0])])
+        joined = [
+            set_ for set_ in sets
+            if thread in set_[0]
+            or (gpu in set_[1] and process == activity.processes[min(set_[0])])
         ]  # fmt: skip
-        sets = [each for each in sets if each not in alike]
-        threads, gpus = zip(({thread}, {gpu}), *alike, strict=True)
+        sets = [set_ for set_ in sets if set_ not in joined]
+        threads, gpus = zip(({thread}, {gpu}), *joined, strict=True)
         sets.append((set().union(*threads), set().union(*gpus)))
-    found = np.full(len(activity.processes), UNKNOWN, np.int64)
+    set_of = np.full(len(activity.processes), UNKNOWN, np.int64)
     for number, (threads, _) in enumerate(sets):
-        found[sorted(threads)] = number
-    return found, tuple(frozenset(gpus) for _, gpus in sets)
+        set_of[sorted(threads)] = number
+    return set_of, tuple(frozenset(gpus) for _, gpus in sets)
 
 
 def _main_streams(activity: Activity) -> dict[int, int]:
-    """Returns of each GPU the stream with most work that is no collective."""
+    """Returns the stream of each GPU with the most work other than collectives."""
     work = activity.work
-    found: dict[int, int] = {}
-    own = work[work["kind"] != COLLECTIVE]
-    for gpu in np.unique(own["gpu"]).tolist():
-        streams, count = np.unique(own["stream"][own["gpu"] == gpu], return_counts=True)
-        found[gpu] = int(streams[count.argmax()])
-    return found
+    main: dict[int, int] = {}
+    work_ = work[work["kind"] != COLLECTIVE]
+    for gpu in np.unique(work_["gpu"]).tolist():
+        streams, count = np.unique(work_["stream"][work_["gpu"] == gpu], return_counts=True)
+        main[gpu] = int(streams[count.argmax()])
+    return main

@@ -13,14 +13,14 @@ from tbsched.advice.account.labels import Labels
 from tbsched.advice.account.programs import with_activity
 from tbsched.advice.change import Change
 from tbsched.advice.explain.changes.predicted import changes_of
-from tbsched.advice.explain.costs import filled
+from tbsched.advice.explain.costs import filled_share
 from tbsched.advice.explain.explanation import Explanation, Gap
 from tbsched.advice.explain.exposed import exposed
 from tbsched.advice.explain.facts import Facts
 from tbsched.advice.explain.gaps import gaps_of
 from tbsched.advice.explain.kernel_gaps import kernel_gaps
 from tbsched.advice.explain.savings import roots_with_savings
-from tbsched.advice.explain.suppositions import supposed
+from tbsched.advice.explain.suppositions import choose_supposition
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.fitting.coarse import blocks_at_once, coarser
 from tbsched.prediction.fitting.durations import alike_in_graphs, fewer_blocks, fit_durations
@@ -32,9 +32,9 @@ from tbsched.program.checks import flag, instance, seconds
 from tbsched.program.program import Program
 from tbsched.program.sequence import Copy, with_launches
 
-_SHARE = 0.01  # share of the makespan that a gap costs at least
-_MOST_EXPLAINED = 20_000  # launches whose changes are predicted
-_LARGEST_ERROR = 0.1  # of a predicted makespan, as a share, for which changes are reported
+_MIN_GAP_SHARE = 0.01  # share of the makespan that a gap costs at least
+_MAX_LAUNCHES = 20_000  # launches whose changes are predicted
+_MAX_ERROR = 0.1  # of a predicted makespan, as a share, for which changes are reported
 _ACCOUNT_ALONE = "No change was tried: only the account was asked for."
 _NO_GRAPHS = (
     "CUDA graphs were not tried as a change: how long the launch of one takes on {name} is not "
@@ -99,10 +99,10 @@ def explain(
     check_ran_on(program, device)
     given = None if threshold is None else seconds("explain", "threshold", threshold)
     flag("explain", "predicted", predicted)
-    why = _not_predicted(program, device) if predicted else _ACCOUNT_ALONE
+    why = _why_not_predicted(program, device) if predicted else _ACCOUNT_ALONE
     if why is not None:
         program = program if program.activity is not None else with_activity(program, None)
-        return _accounted(program, given, why)
+        return _account_only(program, given, why)
     try:
         return _predicted(program, device_of(program, device), given)
     except ValueError as error:
@@ -110,19 +110,17 @@ def explain(
         # same.
         if device is not None or program.activity is None:
             raise
-        return _accounted(program, given, f"No change is proposed: {error}.")
+        return _account_only(program, given, f"No change is proposed: {error}.")
 
 
-def _predicted(program: Program, spec: DeviceSpec, given: float | None) -> Explanation:
-    """Returns all that there is to say of a program that can be predicted."""
+def _predicted(program: Program, spec: DeviceSpec, threshold: float | None) -> Explanation:
+    """Returns the explanation of a program that can be predicted: account, gaps and changes."""
     fitted = program
-    if not program.fitted:
-        fitted = (
-            fit_durations(program, spec, thorough=False)
-            if _overlap(program)
-            else _measured(program, spec)
-        )
-    fitted, spec, prediction = supposed(fitted, spec)
+    if not program.fitted and _kernels_overlap(program):
+        fitted = fit_durations(program, spec, thorough=False)
+    elif not program.fitted:
+        fitted = _timed_by_kernels(program, spec)
+    fitted, spec, prediction = choose_supposition(fitted, spec)
     if fitted.activity is None:
         fitted = with_activity(fitted, prediction)
     elif fitted.calls is None or len(fitted.calls) != len(fitted.sequence):
@@ -133,33 +131,34 @@ def _predicted(program: Program, spec: DeviceSpec, given: float | None) -> Expla
     labels = Labels(account.activity.names, account.labels)
     facts = Facts.of(fitted, spec, prediction, account, labels)
     makespan = float(facts.end_ns.max() - facts.start_ns.min()) / 1e9
-    least = _SHARE * makespan if given is None else given
-    every = [*kernel_gaps(fitted, account, labels), *gaps_of(facts)]
-    gaps = _costly(every, least, is_asked=given is not None)
-    alone = exposed(account, labels)
-    causes, untold = roots_with_savings(account)
-    off = prediction.makespan / makespan - 1 if makespan else 0.0
+    least_cost = _MIN_GAP_SHARE * makespan if threshold is None else threshold
+    all_gaps = [*kernel_gaps(fitted, account, labels), *gaps_of(facts)]
+    gaps = _costliest_gaps(all_gaps, least_cost, is_asked=threshold is not None)
+    communication = exposed(account, labels)
+    causes, notes = roots_with_savings(account)
+    error = prediction.makespan / makespan - 1 if makespan else 0.0
     changes: tuple[Change, ...] = ()
-    if abs(off) > _LARGEST_ERROR:
+    if abs(error) > _MAX_ERROR:
         note = (
             "No change is proposed: the program as it is is predicted to take "
-            f"{100 * abs(off):.0f} % {'longer' if off > 0 else 'less'} than it took, so what a "
+            f"{100 * abs(error):.0f} % {'longer' if error > 0 else 'less'} than it took, so what a "
             "change saves is not known."
         )
-        untold = (note, *untold)
+        notes = (note, *notes)
     else:
-        assumed = dict.fromkeys((*fitted.assumed, *_untried(fitted, spec)))
+        assumed = dict.fromkeys((*fitted.assumed, *_untried_changes(fitted, spec)))
         fitted = replace(fitted, assumed=tuple(assumed))
-        changes = changes_of(facts, every)
+        changes = changes_of(facts, all_gaps)
         if (account.activity.work["kind"] == COLLECTIVE).any():
-            changes = tuple(map(_with_peers, changes))
+            changes = tuple(map(_warn_of_peers, changes))
     return Explanation(
-        fitted, account, prediction, gaps, changes, least, untold, filled(facts), alone, causes
-    )
+        fitted, account, prediction, gaps, changes, least_cost, notes, filled_share(facts),
+        communication, causes,
+    )  # fmt: skip
 
 
-def _untried(program: Program, spec: DeviceSpec) -> Iterator[str]:
-    """Yields which changes were not tried, as nobody has measured their cost on the GPU."""
+def _untried_changes(program: Program, spec: DeviceSpec) -> Iterator[str]:
+    """Yields sentences: changes not tried because nobody has measured their cost on the GPU."""
     if not spec.graph_latency_ns:
         yield _NO_GRAPHS.format(name=spec.title)
     pageable = any(isinstance(x, Copy) and not x.pinned for x in program.sequence.transfers)
@@ -167,18 +166,15 @@ def _untried(program: Program, spec: DeviceSpec) -> Iterator[str]:
         yield _NO_PINNED.format(name=spec.title)
 
 
-def _with_peers(change: Change) -> Change:
-    """A change of one GPU of several: what it saves, it may wait for in the next collective."""
+def _warn_of_peers(change: Change) -> Change:
+    """Returns a change of one GPU of several, with the condition that peers may wait instead."""
     condition = f"{change.condition}; {_PEERS}" if change.condition else _PEERS
     return replace(change, condition=condition)
 
 
 def _check_lengths(program: Program) -> None:
-    """Checks that a program that was changed still has a row for each of its parts.
-
-    Raises:
-        ValueError: a part has no row.
-    """
+    """Checks that a changed program still has a row for each of its parts. Raises ValueError: a
+    part has no row."""
     sequence = program.sequence
     for name, rows, needed in (
         ("host", program.host, len(sequence)),
@@ -191,22 +187,24 @@ def _check_lengths(program: Program) -> None:
             )
 
 
-def _accounted(program: Program, threshold: float | None, why: str) -> Explanation:
+def _account_only(program: Program, threshold: float | None, why: str) -> Explanation:
     """Returns the explanation that the profile alone allows, without predictions."""
     assert program.activity is not None
     account = account_of(program.activity)
     labels = Labels(account.activity.names, account.labels)
-    least = _SHARE * account.span_ns / 1e9 if threshold is None else threshold
-    gaps = _costly(kernel_gaps(program, account, labels), least, is_asked=threshold is not None)
-    causes, untold = roots_with_savings(account)
+    least_cost = _MIN_GAP_SHARE * account.span_ns / 1e9 if threshold is None else threshold
+    gaps = _costliest_gaps(
+        kernel_gaps(program, account, labels), least_cost, is_asked=threshold is not None
+    )
+    causes, notes = roots_with_savings(account)
     return Explanation(
-        program, account, None, gaps, (), least, (why, *untold), None, exposed(account, labels),
+        program, account, None, gaps, (), least_cost, (why, *notes), None, exposed(account, labels),
         causes,
     )  # fmt: skip
 
 
-def _costly(gaps: Iterable[Gap], least: float, *, is_asked: bool) -> tuple[Gap, ...]:
-    """Returns the gaps that cost ``least`` or more, the most costly first.
+def _costliest_gaps(gaps: Iterable[Gap], least: float, *, is_asked: bool) -> tuple[Gap, ...]:
+    """Returns the gaps that cost ``least`` seconds or more, the most costly first.
 
     Unless somebody asked for those by themselves, gaps before launches of one kernel for one cause
     count together: many small ones cost as much as a large one. Not those that may be needed: a
@@ -216,16 +214,16 @@ def _costly(gaps: Iterable[Gap], least: float, *, is_asked: bool) -> tuple[Gap, 
     for gap in gaps:
         by_itself = is_asked or gap.kind == "order"
         groups.setdefault(id(gap) if by_itself else gap.alike, []).append(gap)
-    kept = [own for own in groups.values() if sum(gap.cost for gap in own) >= least]
-    found = [gap for own in kept for gap in own]
-    found.sort(key=lambda gap: (gap.kind == "order", -gap.cost, gap.begin, gap.kind))
-    return tuple(found)
+    groups_kept = [group for group in groups.values() if sum(gap.cost for gap in group) >= least]
+    chosen = [gap for group_ in groups_kept for gap in group_]
+    chosen.sort(key=lambda gap: (gap.kind == "order", -gap.cost, gap.begin, gap.kind))
+    return tuple(chosen)
 
 
-def _not_predicted(
+def _why_not_predicted(
     program: Program, device: str | os.PathLike[str] | DeviceSpec | None
 ) -> str | None:
-    """Returns why a program is not predicted, in words."""
+    """Returns why a program is not predicted, in words; None: it is predicted."""
     launches = len(program.sequence.launches)
     if not launches:
         if program.activity is None or not len(program.activity.work):
@@ -235,9 +233,9 @@ def _not_predicted(
         return (
             "No change is proposed: the program has several GPUs, and changes are predicted on one."
         )
-    if launches > _MOST_EXPLAINED:
+    if launches > _MAX_LAUNCHES:
         return (
-            f"No change is proposed: {launches:,} launches are more than {_MOST_EXPLAINED:,}; "
+            f"No change is proposed: {launches:,} launches are more than {_MAX_LAUNCHES:,}; "
             "select a part with --from and --to (start and end of load_program)."
         )
     try:
@@ -249,15 +247,15 @@ def _not_predicted(
     return None
 
 
-def _overlap(program: Program) -> bool:
+def _kernels_overlap(program: Program) -> bool:
     """Returns whether kernels overlapped; otherwise their times determine those of blocks."""
     rows = program.measured[np.argsort(program.measured["start_ns"], kind="stable")]
     until = np.maximum.accumulate(rows["end_ns"])[:-1]
     return bool((rows["start_ns"][1:] < until - _APART_NS).any())
 
 
-def _measured(program: Program, spec: DeviceSpec) -> Program:
-    """Returns the program with blocks that run as long as its kernels did, in waves."""
+def _timed_by_kernels(program: Program, spec: DeviceSpec) -> Program:
+    """Returns the program with block durations from its kernels' times, which do not overlap."""
     # Called only if no kernels overlap.
     sequence, fewer = coarser(program.sequence, spec, QUICK.program)
     launches = sequence.launches

@@ -157,8 +157,8 @@ class Explanation(Shown):
 
         Waiting for a peer in a collective is one of them: its kernel is resident, and does nothing.
         """
-        found: dict[str, float] = {}
+        seconds_by_cause: dict[str, float] = {}
         for row in self.account:
             if row.cause not in BUSY:
-                found[row.cause] = found.get(row.cause, 0.0) + row.seconds
-        return dict(sorted(found.items(), key=lambda item: -item[1]))
+                seconds_by_cause[row.cause] = seconds_by_cause.get(row.cause, 0.0) + row.seconds
+        return dict(sorted(seconds_by_cause.items(), key=lambda item: -item[1]))

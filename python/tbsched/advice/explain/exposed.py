@@ -7,7 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from tbsched.advice.account.account import Account, of_same_host, running_on
-from tbsched.advice.account.idle import NO_WORK, UNEXPLAINED, UNRECORDED, Late, clocks_disagree
+from tbsched.advice.account.idle import (
+    NO_WORK,
+    UNEXPLAINED,
+    UNRECORDED,
+    HostLateness,
+    clocks_disagree,
+)
 from tbsched.advice.account.intervals import Intervals, Overlaps, concatenated, summed
 from tbsched.advice.account.labels import Labels
 from tbsched.advice.account.peers import SLOWED, TRANSFER
@@ -44,23 +50,25 @@ class Exposed(NamedTuple):
 
 
 def exposed(account: Account, labels: Labels) -> tuple[Exposed, ...]:
-    """Returns the exposed communication of all GPUs, the longest first.
+    """Returns the communication beside which no kernel ran, of all GPUs, the longest first.
 
     ``labels`` has those of the account, and takes others.
     """
-    if account.met is None:
+    if account.collectives is None:
         return ()
     is_moving = np.array([cause in (TRANSFER, SLOWED) for cause, _ in account.labels], np.bool_)
     ns: dict[tuple[int, int, int], int] = {}
-    for place, gpu in enumerate(account.gpus):
-        own = account.parts.some(account.parts.first == place)
-        own = own.some(is_moving[own.second])
-        if not len(own.begin):
+    for index, gpu in enumerate(account.gpus):
+        moving = account.parts.select(account.parts.first == index)
+        moving = moving.select(is_moving[moving.second])
+        if not len(moving.begin):
             continue
-        found = _kept(account, labels, gpu, Intervals(own.begin, own.end, own.second))
-        keys = np.stack([own.second[found.first], found.second])
+        reasons = _why_no_kernel(
+            account, labels, gpu, Intervals(moving.begin, moving.end, moving.second)
+        )
+        keys = np.stack([moving.second[reasons.first], reasons.second])
         distinct, which = np.unique(keys, axis=1, return_inverse=True)
-        total = summed(which.ravel(), found.end - found.begin, distinct.shape[1])
+        total = summed(which.ravel(), reasons.end - reasons.begin, distinct.shape[1])
         for (what, why), length in zip(distinct.T.tolist(), total.tolist(), strict=True):
             ns[gpu, what, why] = length
     rows = (
@@ -70,8 +78,8 @@ def exposed(account: Account, labels: Labels) -> tuple[Exposed, ...]:
     return tuple(sorted(rows, key=lambda row: (-row.seconds, row.gpu, row.collective, row.by)))
 
 
-def _kept(account: Account, labels: Labels, gpu: int, alone: Intervals) -> Overlaps:
-    """Returns parts of times, each with the label of what kept the next kernel."""
+def _why_no_kernel(account: Account, labels: Labels, gpu: int, alone: Intervals) -> Overlaps:
+    """Returns parts of times, each with the label of what kept the next kernel from running."""
     activity = account.activity
     work = activity.work
     rows = np.flatnonzero((work["gpu"] == gpu) & np.isin(work["kind"], (KERNEL, GRAPH)))
@@ -79,18 +87,19 @@ def _kept(account: Account, labels: Labels, gpu: int, alone: Intervals) -> Overl
     place = np.searchsorted(work["start_ns"][rows], alone.begin, side="left")
     next_ = np.append(rows, UNKNOWN)[place]
     differ = clocks_disagree(activity, np.flatnonzero(work["gpu"] == gpu))
-    late = Late(activity, account.times, labels, alone, next_, clocks_differ=differ)
+    late = HostLateness(activity, account.times, labels, alone, next_, clocks_differ=differ)
     running = {other: running_on(activity, other) for other in account.gpus}
-    of_host = late.of_host(of_same_host(activity, running, gpu))
+    of_host = late.host_parts(of_same_host(activity, running, gpu))
     left = np.flatnonzero(late.until < alone.end)
     starts = np.where(next_ == UNKNOWN, 0, work["start_ns"][next_])[left]
     cause = np.full(len(left), _CAUSES.index(UNEXPLAINED))
-    cause[_follows(account, gpu, starts)] = _CAUSES.index(NEEDS)
+    cause[_starts_after_collective(account, gpu, starts)] = _CAUSES.index(NEEDS)
     cause[~late.is_known[left] | differ] = _CAUSES.index(UNRECORDED)
     cause[next_[left] == UNKNOWN] = _CAUSES.index(NO_WORK)
     name = np.where(next_[left] == UNKNOWN, UNKNOWN, work["name"][next_[left]])
 
     def words(cause: int, name: int) -> tuple[str, str]:
+        """Returns the label of a cause's index and a kernel's name."""
         return _CAUSES[cause], "nothing more ran" if name == UNKNOWN else activity.names[name]
 
     label = labels.of_keys(words, cause, name)
@@ -100,20 +109,17 @@ def _kept(account: Account, labels: Labels, gpu: int, alone: Intervals) -> Overl
 _CAUSES = (NEEDS, NO_WORK, UNRECORDED, UNEXPLAINED)
 
 
-def _follows(account: Account, gpu: int, times: Int64Array) -> BoolArray:
-    """Returns whether work had started as soon as the last collective before some times ended.
-
-    A copy may come between the collective and the kernel that needs it.
-    """
-    assert account.met is not None
+def _starts_after_collective(account: Account, gpu: int, times: Int64Array) -> BoolArray:
+    """Returns which times have work that started as soon as the collective before had ended."""
+    assert account.collectives is not None
     work = account.activity.work
-    ends = np.sort(account.met.end[account.met.gpu == gpu])
+    ends = np.sort(account.collectives.end[account.collectives.gpu == gpu])
     ended = np.append(-_FAR, ends)[np.searchsorted(ends, times, side="right")]
-    own = (work["gpu"] == gpu) & (work["kind"] != COLLECTIVE)
-    starts = np.sort(work["start_ns"][own])
+    is_work = (work["gpu"] == gpu) & (work["kind"] != COLLECTIVE)
+    starts = np.sort(work["start_ns"][is_work])
     first = np.append(starts, _FAR)[np.searchsorted(starts, ended, side="left")]
-    found: BoolArray = first - ended <= _NEXT_NS
-    return found
+    is_next: BoolArray = first - ended <= _NEXT_NS
+    return is_next
 
 
 _FAR = np.int64(2**61)

@@ -22,8 +22,8 @@ from tbsched.program.sequence import LEGACY_STREAM, Event, Launch, Stream
 from tbsched.traces.trace import Trace
 
 NOTHING = -1
-_NAME = 40  # letters
-_LONG = 5  # times the usual duration of a call
+_MAX_NAME_LETTERS = 40  # letters
+_LONG_CALL_FACTOR = 5  # times the usual duration of a call
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class LongCalls:
 
     @classmethod
     def of(cls, program: Program, call_ns: Int64Array) -> LongCalls:
-        """Finds the long calls of a program, given the duration of each launch's call."""
+        """Returns the long calls of a program, given each launch's call duration in ns."""
         usual = float(np.median(call_ns)) if len(call_ns) else 0.0
         rows: list[tuple[int, bool, bool]] = []
         names: set[str] = set()
@@ -50,7 +50,7 @@ class LongCalls:
         for event in program.sequence:
             launches = event.launches
             loads = any(launch.first_use for launch in launches)
-            if loads or (launches and 0 < usual * _LONG < call_ns[number]):
+            if loads or (launches and 0 < usual * _LONG_CALL_FACTOR < call_ns[number]):
                 may_load = any(launch.name not in names for launch in launches)
                 rows.append((number, loads, may_load))
             names.update(launch.name for launch in launches if launch.name is not None)
@@ -102,16 +102,16 @@ class Facts:
         """Returns the facts of a program whose durations were fitted."""
         rows = program.measured
         start, end = rows["start_ns"], rows["end_ns"]
-        arrived = _arrived(program, spec, prediction)
-        order = _Order(program)
-        for place, event in enumerate(program.sequence):
-            order.add(place, event)
+        arrival_ns = _arrival_ns(program, spec, prediction)
+        order = _PredecessorFinder(program)
+        for index, event in enumerate(program.sequence):
+            order.add(index, event)
         starts = [int(p.start_ns.min()) for p in prediction if p.start_ns is not None]
         assert prediction.waits is not None  # of a timed prediction
         call = np.where(rows["call_ns"] < 0, 0, rows["return_ns"] - rows["call_ns"])
         long_calls = LongCalls.of(program, np.maximum(call, 0))
         return cls(
-            program, spec, prediction, account, labels, start, end, arrived, long_calls,
+            program, spec, prediction, account, labels, start, end, arrival_ns, long_calls,
             np.array(order.event), np.array(order.before), np.array(order.free_ns),
             np.array(starts), prediction.waits["launch"].copy(), names_of(program),
         )  # fmt: skip
@@ -124,15 +124,15 @@ class Facts:
         return calls
 
     def idle_share(self, launch: int) -> float:
-        """Returns the share of the GPU's room that a launch leaves to others."""
-        own = self.program.sequence.launches[launch]
-        return max(0.0, 1 - own.blocks / blocks_at_once(self.spec, own))
+        """Returns the share of the GPU's room, 0 to 1, that a launch leaves to others."""
+        launch_ = self.program.sequence.launches[launch]
+        return max(0.0, 1 - launch_.blocks / blocks_at_once(self.spec, launch_))
 
     def warp_share(self, launch: int) -> float:
-        """Returns the share of the GPU's warps that its blocks take at once."""
-        own = self.program.sequence.launches[launch]
-        at_once = min(own.blocks, blocks_at_once(self.spec, own))
-        warps = -(-own.threads // 32) * at_once
+        """Returns the share of the GPU's warps, 0 to 1, that a launch's blocks take at once."""
+        launch_ = self.program.sequence.launches[launch]
+        resident = min(launch_.blocks, blocks_at_once(self.spec, launch_))
+        warps = -(-launch_.threads // 32) * resident
         return min(1.0, warps / (self.spec.sms * self.spec.warps_per_sm))
 
     def stream_of(self, launch: int) -> Stream | None:
@@ -142,20 +142,20 @@ class Facts:
         return event.stream
 
     def is_collective(self, launch: int) -> bool:
-        """Returns whether its kernel works together with other GPUs."""
+        """Returns whether a launch's kernel is a collective, which works with other GPUs."""
         row = int(self.program.measured["work"][launch])
         return bool(self.account.activity.work["kind"][row] == COLLECTIVE)
 
     def host_of(self, launch: int) -> int:
-        """Returns the host thread that launched it."""
+        """Returns the number of the host thread that issued a launch."""
         return int(getattr(self.program.sequence[int(self.event[launch])], "host", 0))
 
     def host_name(self, cause: Cause) -> int:
-        """The name of what the host did, as a place in ``activity.names``; or ``UNKNOWN``."""
+        """Returns the index in ``activity.names`` of what the host did, or ``UNKNOWN``."""
         return self.labels.host_name(self.labels.number(cause.cause, cause.by))
 
     def named(self, launch: int) -> str:
-        """Returns a launch or, below -1, a transfer, by its number and name."""
+        """Returns words for a launch, or for transfer k given as -2 - k, by number and name."""
         if launch <= -2:
             kind = transfer_key(self.program.sequence.transfers[-2 - launch]).replace("_", " ")
             return f"{kind} {-2 - launch}"
@@ -163,12 +163,12 @@ class Facts:
         return f"launch {launch} ({name})" if name else f"launch {launch}"
 
     def kernel_name(self, launch: int) -> str:
-        """Returns the name of its kernel, cut if it is long, but apart from others; empty: none."""
+        """Returns the kernel name of a launch, cut if long, distinct from others; empty: none."""
         name = self.program.sequence.launches[launch].name
         return self.names[name] if name else ""
 
     def alike(self, launch: int) -> list[int]:
-        """Returns the launches of the same kernel in the same stream; at least itself."""
+        """Returns the launches of the same kernel in the same stream, itself among them."""
         name, stream = self.program.sequence.launches[launch].name, self.stream_of(launch)
         if name is None:
             return [launch]
@@ -179,11 +179,8 @@ class Facts:
         ]
 
 
-def _arrived(program: Program, spec: DeviceSpec, prediction: Trace) -> Float64Array:
-    """Returns when launches reached the GPU.
-
-    Of a profile that does not say it, as the prediction has it.
-    """
+def _arrival_ns(program: Program, spec: DeviceSpec, prediction: Trace) -> Float64Array:
+    """Returns when each launch reached the GPU, in ns, by the profile or else the prediction."""
     start = program.measured["start_ns"].astype(np.float64)
     calls = IssuedCalls.of(program, spec)
     if calls is None:
@@ -191,8 +188,8 @@ def _arrived(program: Program, spec: DeviceSpec, prediction: Trace) -> Float64Ar
         first = min(int(p.start_ns.min()) for p in prediction if p.start_ns is not None)
         launches = [len(event.launches) for event in program.sequence]
         # A call rings the GPU at its end.
-        rang = np.repeat(prediction.call_ns[:, 1] - spec.launch_call_ns, launches)
-        issued = (rang - first + start.min()).astype(np.float64)
+        doorbell_ns = np.repeat(prediction.call_ns[:, 1] - spec.launch_call_ns, launches)
+        issued = (doorbell_ns - first + start.min()).astype(np.float64)
         arrived: Float64Array = np.minimum(issued + spec.launch_latency_ns, start)
         return arrived
     row = np.searchsorted(calls.first, np.arange(len(start)), side="right") - 1
@@ -201,18 +198,18 @@ def _arrived(program: Program, spec: DeviceSpec, prediction: Trace) -> Float64Ar
 
 
 def names_of(program: Program) -> dict[str, str]:
-    """Returns names of kernels, cut if they are long; of those that begin alike, with numbers."""
-    found: dict[str, str] = {}
-    alike: dict[str, int] = {}
+    """Returns short names of kernels by full name; those that begin alike get a number."""
+    short: dict[str, str] = {}
+    count_of: dict[str, int] = {}
     for name in dict.fromkeys(launch.name for launch in program.sequence.launches if launch.name):
-        begin = name if len(name) <= _NAME else f"{name[: _NAME - 1]}…"
-        alike[begin] = number = alike.get(begin, 0) + 1
-        found[name] = begin if number == 1 else f"{begin}{number}"
-    return found
+        cut = name if len(name) <= _MAX_NAME_LETTERS else f"{name[: _MAX_NAME_LETTERS - 1]}…"
+        count_of[cut] = number = count_of.get(cut, 0) + 1
+        short[name] = cut if number == 1 else f"{cut}{number}"
+    return short
 
 
-class _Order:
-    """The work that each launch follows, found event by event."""
+class _PredecessorFinder:
+    """Finds the work that precedes each launch in its stream or graph, event by event."""
 
     def __init__(self, program: Program) -> None:
         rows, moved = program.measured, program.transfers
@@ -227,19 +224,19 @@ class _Order:
         self.free_ns: list[int] = []
 
     def add(self, place: int, event: Event) -> None:
-        """Adds the launches of the next event."""
+        """Adds the launches of the next event of the program."""
         if isinstance(event, Launch | GraphLaunch | Transfer):
             last = self._last_of(event)
             nodes = [*self._numbers(event)]
             before = [last] * len(nodes)
             if isinstance(event, GraphLaunch):
-                for a, b in event.graph.edges:
-                    before[b] = self._later(before[b], nodes[a])
-            for number, own in zip(nodes, before, strict=True):
+                for first, second in event.graph.edges:
+                    before[second] = self._later(before[second], nodes[first])
+            for number, before_ in zip(nodes, before, strict=True):
                 if number >= 0:
                     self.event.append(place)
-                    self.before.append(own)
-                    self.free_ns.append(self._end[own])
+                    self.before.append(before_)
+                    self.free_ns.append(self._end[before_])
             if event.stream is not None:
                 for number in nodes:
                     last = self._later(last, number)
@@ -248,7 +245,7 @@ class _Order:
                     self._blocking[event.stream] = last
 
     def _last_of(self, event: Launch | GraphLaunch | Transfer) -> int:
-        """Returns the last work of its stream; for the legacy stream, of all blocking streams."""
+        """Returns the last work of an event's stream; for the legacy one, of blocking streams."""
         stream = event.stream
         if stream == LEGACY_STREAM:
             return max(self._blocking.values(), key=self._end.__getitem__, default=NOTHING)
@@ -259,13 +256,14 @@ class _Order:
             return own
         return self._later(own, self._last.get(LEGACY_STREAM, NOTHING))
 
-    def _later(self, one: int, other: int) -> int:
-        return one if self._end[one] >= self._end[other] else other
+    def _later(self, first: int, second: int) -> int:
+        """Returns which of two pieces of work ended later."""
+        return first if self._end[first] >= self._end[second] else second
 
     def _numbers(self, event: Event) -> Iterator[int]:
         """Yields the number of each node: launches from 0 up, other work from -2 down."""
-        own = event.graph.nodes if isinstance(event, GraphLaunch) else (event,)
-        for node in own:
+        nodes = event.graph.nodes if isinstance(event, GraphLaunch) else (event,)
+        for node in nodes:
             if isinstance(node, Launch):
                 self._launches += 1
                 yield self._launches - 1

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tbsched.advice.account.account import NO_PROFILE, Account
-from tbsched.advice.account.idle import NO_WORK, bare
+from tbsched.advice.account.idle import NO_WORK, without_context
 from tbsched.advice.account.peers import COLLECTIVE, PEER, SLOWED, TRANSFER
 
 _WORK = ("kernel", "copy", "migration")  # is no loss of the GPU on which it ran
@@ -43,23 +43,23 @@ class Root(NamedTuple):
 
 
 def roots(account: Account) -> tuple[Root, ...]:
-    """Returns what kept the GPUs of an account from working, those that cost most first."""
+    """Returns what kept the GPUs of an account from working, what cost most first."""
     labels, parts = account.labels, account.parts
     ns = np.zeros((len(account.gpus), len(labels)), np.int64)
     np.add.at(ns, (parts.first, parts.second), parts.end - parts.begin)
     own: dict[tuple[int, str, str], int] = {}
     waited: dict[tuple[int, str, str], int] = {}
-    for place, label in np.argwhere(ns).tolist():
+    for gpu_index, label in np.argwhere(ns).tolist():
         cause, by = labels[label]
-        length = int(ns[place, label])
+        length = int(ns[gpu_index, label])
         if cause == PEER:
             origin = account.origins[label]
-            key = (origin.gpu, origin.cause, bare(origin.by))
+            key = (origin.gpu, origin.cause, without_context(origin.by))
             waited[key] = waited.get(key, 0) + length
         elif cause not in _WORK and cause != NO_WORK and by != NO_PROFILE:
-            key = (ALL if cause in _OF_ALL else account.gpus[place], cause, bare(by))
+            key = (ALL if cause in _OF_ALL else account.gpus[gpu_index], cause, without_context(by))
             own[key] = own.get(key, 0) + length
-    found = [
+    rows = [
         Root(*key, own.get(key, 0) / 1e9, waited.get(key, 0) / 1e9) for key in own.keys() | waited
     ]
-    return tuple(sorted(found, key=lambda root: (-root.own - root.waited, root[:3])))
+    return tuple(sorted(rows, key=lambda root: (-root.own - root.waited, root[:3])))

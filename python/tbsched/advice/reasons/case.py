@@ -40,15 +40,15 @@ class Case:
 
     @property
     def blocks(self) -> int:
-        """The most blocks that are on an SM at once."""
+        """Greatest number of blocks that are on an SM at once."""
         return min(self.evenness.blocks_per_sm, -(-self.launch.blocks // self.spec.sms))
 
     @property
     def warps(self) -> int:
-        """The most warps that are on an SM at once."""
+        """Greatest number of warps that are on an SM at once."""
         return self.blocks * self.block_warps
 
     @property
     def waves(self) -> float:
-        """How often the GPU is filled."""
+        """How often the launch fills the GPU: blocks / blocks that fit."""
         return self.launch.blocks / (self.evenness.blocks_per_sm * self.spec.sms)

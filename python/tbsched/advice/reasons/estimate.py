@@ -11,14 +11,14 @@ import math
 from tbsched.advice.reasons.case import Case
 from tbsched.sm.code.walking import TURNS
 
-A_BLOCK = 1.25  # clocks of the GPU until the next block can be launched
-_BLOCK = 700.0  # clocks that a block costs its SM besides its work
-_WARP = 10.0  # the same, for each warp of it
+CLOCKS_PER_LAUNCH = 1.25  # clocks of the GPU until the next block can be launched
+_CLOCKS_PER_BLOCK = 700.0  # clocks that a block costs its SM besides its work
+_CLOCKS_PER_WARP = 10.0  # the same, for each warp of it
 _SHARPNESS = 3.0  # exponent of the transition between bounds by latency and by throughput
 
 
 def estimate(case: Case) -> float:
-    """Returns clocks, in the units of the walk through the code: only ratios mean something.
+    """Returns the estimated time in clocks; only ratios of such estimates mean something.
 
     Blocks are launched one after another. The busiest unit of a processing block works off its
     warps; with too few warps it waits for them. SMs that have a block more than others end last.
@@ -26,16 +26,16 @@ def estimate(case: Case) -> float:
     sms, fit = case.spec.sms, case.evenness.blocks_per_sm
     whole, left = divmod(case.launch.blocks, fit * sms)
     last = _wave(case, math.ceil(left / sms)) if left else 0.0
-    return max(whole * _wave(case, fit) + last, A_BLOCK * case.launch.blocks)
+    return max(whole * _wave(case, fit) + last, CLOCKS_PER_LAUNCH * case.launch.blocks)
 
 
 def _wave(case: Case, blocks: int) -> float:
-    """Returns the clocks of one wave with ``blocks`` blocks on an SM."""
+    """Returns the clocks of one wave with ``blocks`` blocks on each SM."""
     turns = float(TURNS)
     if case.items:
         threads = case.launch.blocks * case.launch.threads
         turns = max(1.0, case.items / threads) / case.code.items_a_turn
     alone, busy = case.code.with_turns(turns)
-    works = math.ceil(blocks * case.block_warps / case.spec.processing_blocks) * busy
-    both = math.pow(alone**_SHARPNESS + works**_SHARPNESS, 1 / _SHARPNESS)
-    return both + _BLOCK + _WARP * case.block_warps
+    busy_clocks = math.ceil(blocks * case.block_warps / case.spec.processing_blocks) * busy
+    bound = math.pow(alone**_SHARPNESS + busy_clocks**_SHARPNESS, 1 / _SHARPNESS)
+    return bound + _CLOCKS_PER_BLOCK + _CLOCKS_PER_WARP * case.block_warps

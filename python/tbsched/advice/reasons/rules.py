@@ -16,7 +16,7 @@ from tbsched.sm.characterization.figures import Figures, Point
 from tbsched.sm.characterization.loops import Mode
 from tbsched.sm.code.summary import MEMORY_LATENCY
 
-_FARTHEST = 16  # the largest distance that is measured
+_MAX_DISTANCE = 16  # the largest distance that is measured
 SKEW = 300  # clocks, as in the thesis
 _LINE = 128  # bytes
 _BYTES_A_CLOCK = 14.5  # DRAM bandwidth per SM: 3.35 TB/s, 132 SMs, 1.755 GHz
@@ -56,7 +56,7 @@ class Rule:
 
 
 def _dependences(case: Case) -> tuple[bool | None, str]:
-    """Returns whether enough warps hide the time between dependent instructions."""
+    """Judges whether enough warps hide the latency between dependent instructions."""
     each = case.code.warps_alone
     needed = math.ceil(each) * case.spec.processing_blocks
     words = (
@@ -68,7 +68,7 @@ def _dependences(case: Case) -> tuple[bool | None, str]:
 
 
 def _balance(case: Case) -> tuple[bool | None, str]:
-    """Returns whether each processing block has as many warps."""
+    """Judges whether each processing block has the same number of warps."""
     blocks = case.spec.processing_blocks
     left = case.warps % blocks
     return left == 0, f"{counted(case.warps, 'warp')} on {blocks} processing blocks" + (
@@ -77,11 +77,12 @@ def _balance(case: Case) -> tuple[bool | None, str]:
 
 
 def _one_wave(case: Case) -> tuple[bool | None, str]:
+    """Judges condition (1): all blocks run in one wave."""
     return case.waves <= 1, f"{case.waves:.3g} waves"
 
 
 def _whole_waves(case: Case) -> tuple[bool | None, str]:
-    """Returns (2): the number of blocks is a multiple of the number of SMs."""
+    """Judges condition (2): the number of blocks is a multiple of the number of SMs."""
     left = case.launch.blocks % case.spec.sms
     return left == 0, f"{counted(case.launch.blocks, 'block')} on {case.spec.sms} SMs" + (
         "" if left == 0 else f": {counted(left, 'SM has', 'SMs have')} one more"
@@ -89,15 +90,15 @@ def _whole_waves(case: Case) -> tuple[bool | None, str]:
 
 
 def _forced(case: Case) -> tuple[bool | None, str]:
-    """(4), generalised: the spread is even whatever the scheduler does."""
+    """Judges condition (4), generalised: blocks spread evenly whatever the scheduler does."""
     return case.evenness.forced, case.evenness.reason
 
 
 def _skew(case: Case) -> tuple[bool | None, str]:
-    """Returns whether warps of measured instructions end at nearly the same time."""
+    """Judges whether warps of measured instructions end at nearly the same time."""
     worst, where = -1, ""
     for opcode, distance in case.code.distances.items():
-        found = _end(_figures(case, opcode), distance, case.warps)
+        found = _measured_skew(_figures_of(case, opcode), distance, case.warps)
         if found is not None and found > worst:
             worst, where = found, f"{opcode} at distance {distance}"
     if worst < 0:
@@ -108,17 +109,17 @@ def _skew(case: Case) -> tuple[bool | None, str]:
 
 
 def _filter(case: Case) -> tuple[bool | None, str]:
-    """S_lc: (1) and (3) follow from what the GPU can hold."""
+    """Judges S_lc, all six conditions; (3) follows from what the GPU can hold."""
     parts = (_one_wave, _whole_waves, _forced, _balance, _skew)
     against = [words for holds, words in (part(case) for part in parts) if holds is False]
     return not against, "; ".join(against) or "all six conditions hold"
 
 
 def _least_warps(case: Case) -> tuple[bool | None, str]:
-    """Returns minW2, for results: the most warps that an instruction needs at its distance."""
+    """Judges minW2, for results: as many warps as an instruction needs at its distance."""
     needed, where = 0, ""
     for opcode, distance in case.code.distances.items():
-        figures = _figures(case, opcode)
+        figures = _figures_of(case, opcode)
         if figures is None or not figures.least_warps:
             continue
         known = [
@@ -138,7 +139,7 @@ def _least_warps(case: Case) -> tuple[bool | None, str]:
 
 
 def _transfers(case: Case) -> tuple[bool | None, str]:
-    """Returns 12.2.8: 400 + T <= D * W / 2 for each first use, T <= md * W / 2 between transfers.
+    """Judges 12.2.8: 400 + T <= D * W / 2 for each first use, T <= md * W / 2 between transfers.
 
     T is the time of as many transfers as warps, each of as many whole lines as any of them needs.
     The thesis knows all addresses; here the threads of a warp touch consecutive bytes of whole
@@ -171,15 +172,16 @@ def _transfers(case: Case) -> tuple[bool | None, str]:
     )
 
 
-def _figures(case: Case, opcode: str) -> Figures | None:
-    return next((each for each in case.tables.figures if each.opcode == opcode), None)
+def _figures_of(case: Case, opcode: str) -> Figures | None:
+    """Returns the measured figures of an opcode; None: it was not measured."""
+    return next((figure for figure in case.tables.figures if figure.opcode == opcode), None)
 
 
-def _end(figures: Figures | None, distance: int, warps: int) -> int | None:
-    """Returns the measured skew at the end, at the largest distance that is no larger."""
+def _measured_skew(figures: Figures | None, distance: int, warps: int) -> int | None:
+    """Returns the measured skew of warps in clocks, at the next smaller distance; None: none."""
     if figures is None or not figures.ends:
         return None
-    nearer = range(min(distance, _FARTHEST), 0, -1)
+    nearer = range(min(distance, _MAX_DISTANCE), 0, -1)
     found = (figures.ends.get(Point(Mode.WRITE_READ, each, warps)) for each in nearer)
     return next((clocks for clocks in found if clocks is not None), None)
 

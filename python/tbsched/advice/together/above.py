@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tbsched.advice.together.given import Pairs, keeps
+from tbsched.advice.together.given import Pairs, keeps_order
 from tbsched.advice.together.problem import Decision, Problem, Stranding, late_blocks
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
@@ -25,11 +25,11 @@ from tbsched.traces.trace import Trace
 
 # Causes of waits above the scheduler.
 ABOVE = ("first_use", "legacy_stream", "hardware_queue", "grids")
-MOST_IN_ALL_ORDERS = 6  # launches
+MAX_FOR_ALL_ORDERS = 6  # launches
 
 
 def hang_above(problem: Problem, *, shrinks: bool = True) -> Decision:
-    """Searches for an order of calls in which a launch of a group never reaches the scheduler.
+    """Returns whether a launch of a group can hang before it reaches the block scheduler.
 
     All orders of up to six launches are tried; for more, the given order and those in which one
     launch comes first or last: then it is not known whether a hang was missed. Unless it shrinks,
@@ -44,54 +44,56 @@ def hang_above(problem: Problem, *, shrinks: bool = True) -> Decision:
         if problem.deadline <= time.monotonic():
             return Decision(None, plays=plays)
         plays += 1
-        hang = _played(problem, staying, order)
+        hang = _witness_of_order(problem, staying, order)
         if hang is not None:
-            hang = _without_others(problem, staying, hang) if shrinks else hang
+            hang = _shrunk(problem, staying, hang) if shrinks else hang
             return Decision(False, hang, plays)
-    return Decision(True if len(launches) <= MOST_IN_ALL_ORDERS else None, plays=plays)
+    return Decision(True if len(launches) <= MAX_FOR_ALL_ORDERS else None, plays=plays)
 
 
 def _can_hang(spec: DeviceSpec, launches: tuple[Launch, ...]) -> bool:
-    """Returns whether launches can hang before they reach the block scheduler."""
-    numbered = {one.stream for one in launches if one.stream is not None}
-    streams = len(numbered) + sum(one.stream is None for one in launches)
+    """Returns whether launches may hang before they reach the block scheduler at all."""
+    numbered = {launch.stream for launch in launches if launch.stream is not None}
+    streams = len(numbered) + sum(launch.stream is None for launch in launches)
     queued = streams > spec.hardware_queues and len(launches) > streams
     legacy = LEGACY_STREAM in numbered
-    loads = any(one.first_use for one in launches)
+    loads = any(launch.first_use for launch in launches)
     return queued or legacy or loads or len(launches) > spec.resident_grids
 
 
 def endless(launch: Launch) -> Launch:
-    """Returns the launch with blocks that stay for ever."""
+    """Returns the launch with blocks that never end."""
     return replace(launch, duration=FOREVER, memory_wait=None)
 
 
 def _orders(launches: int, after: Pairs) -> Iterator[tuple[int, ...]]:
-    """Yields orders of arrival to try."""
+    """Yields the orders of arrival to try: all of up to six launches, else some."""
     given = tuple(range(launches))
-    if launches <= MOST_IN_ALL_ORDERS:
+    if launches <= MAX_FOR_ALL_ORDERS:
         orders: Iterator[tuple[int, ...]] = itertools.permutations(given)
     else:
         first = ((k, *given[:k], *given[k + 1 :]) for k in given)
         last = ((*given[:k], *given[k + 1 :], k) for k in given)
         orders = itertools.chain([given], first, last)
-    return (order for order in orders if keeps(order, after))
+    return (order for order in orders if keeps_order(order, after))
 
 
 def issue_times(launches: int) -> tuple[float, ...]:
-    """Returns call times: each launch arrives after the one before, and before any block leaves."""
+    """Returns call times in seconds: each launch arrives after the one before; no block leaves."""
     step = min(STEP, FOREVER / (2 * launches))
     return tuple([number * step for number in range(launches)])
 
 
-def _played(problem: Problem, launches: list[Launch], order: tuple[int, ...]) -> Stranding | None:
-    """Returns the witness of one order of arrival in which a group's launch hangs, or None."""
+def _witness_of_order(
+    problem: Problem, launches: list[Launch], order: tuple[int, ...]
+) -> Stranding | None:
+    """Returns the witness that a group's launch hangs in one order of arrival; None: none does."""
     sequence = Sequence([launches[k] for k in order])
     times = issue_times(len(order))
     trace = predict(sequence, problem.spec, problem.policy, issue_times=times)
     for place, number in enumerate(order):
         if number in problem.members and late_blocks(trace, place):
-            cause, behind = _why(trace, place)
+            cause, behind = _longest_wait(trace, place)
             other = order[behind] if behind >= 0 else None
             if other == number:  # its kernel is loaded, which waits for all that came before
                 other = order[0] if place == 1 else None
@@ -100,19 +102,19 @@ def _played(problem: Problem, launches: list[Launch], order: tuple[int, ...]) ->
     return None
 
 
-def _why(trace: Trace, launch: int) -> tuple[str, int]:
-    """Returns the cause of the launch's longest wait, and the launch that it waited behind."""
+def _longest_wait(trace: Trace, launch: int) -> tuple[str, int]:
+    """Returns the cause of a launch's longest wait, and the launch that it waited behind."""
     assert trace.waits is not None
-    own = trace.waits[trace.waits["launch"] == launch]
-    longest = own[np.argmax(own["end_ns"] - own["begin_ns"])]
+    waits = trace.waits[trace.waits["launch"] == launch]
+    longest = waits[np.argmax(waits["end_ns"] - waits["begin_ns"])]
     return str(longest["cause"]), int(longest["behind"])
 
 
-def _without_others(problem: Problem, launches: list[Launch], hang: Stranding) -> Stranding:
-    """Returns the same hang without launches that it does not need."""
+def _shrunk(problem: Problem, launches: list[Launch], hang: Stranding) -> Stranding:
+    """Returns the same hang without the launches that it does not need."""
     for number in hang.order:
         left = tuple(k for k in hang.order if k != number)
         needed = {first for first, second in problem.after if second in left}
         if left and needed <= set(left):
-            hang = _played(problem, launches, left) or hang
+            hang = _witness_of_order(problem, launches, left) or hang
     return hang

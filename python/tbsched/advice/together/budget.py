@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from tbsched.advice.together.beside.operations import check_events
 from tbsched.advice.together.capacity import capacity
-from tbsched.advice.together.deciding import decided, proved
+from tbsched.advice.together.deciding import decide, proved
 from tbsched.advice.together.given import has_other_work, launches_of, with_blocks
-from tbsched.advice.together.greatest import greatest
+from tbsched.advice.together.greatest import greatest_holding
 from tbsched.advice.together.problem import Problem, deadline_in
 from tbsched.advice.together.ranks.budget import budget_ranks
 from tbsched.advice.together.ranks.coresident import Devices
@@ -96,32 +96,29 @@ def budget(
         deadline=deadline_in("budget", seconds), around=around,
     )  # fmt: skip
     with pulse("looking for the largest grid"):
-        found = largest(problem, len(others), most, _all_start)
-        is_known = found or any(decided(one).safe is False for one in _alone(problem))
+        found = largest(
+            problem, len(others), most, lambda one: all(map(proved, _one_group_each(one)))
+        )
+        is_known = found or any(decide(one).safe is False for one in _one_group_each(problem))
         return found if is_known else None
 
 
-def _all_start(problem: Problem) -> bool:
-    """Returns whether each launch is proved to start whole, whatever the others do."""
-    return all(map(proved, _alone(problem)))
-
-
-def _alone(problem: Problem) -> Iterator[Problem]:
-    """Yields the problem for each launch, the others being background kernels."""
+def _one_group_each(problem: Problem) -> Iterator[Problem]:
+    """Yields the problem once for each launch, with the others as background kernels."""
     for number in reversed(range(len(problem.launches))):
         yield replace(problem, groups=((number,),))
 
 
 def largest(problem: Problem, number: int, most: int, proves: Callable[[Problem], bool]) -> int:
-    """Returns the most blocks, up to ``most``, with which the problem is safe; 0: none."""
+    """Returns the most blocks, up to ``most``, with which a launch is proved safe; 0: none."""
     launch = problem.launches[number]
 
     def safe(clusters: int) -> bool:
-        """Returns whether a grid of so many blocks is safe."""
-        one = with_blocks(launch, clusters * launch.cluster)
+        """Returns whether a grid of some clusters is proved safe."""
+        smaller = with_blocks(launch, clusters * launch.cluster)
         try:
-            return proves(problem.with_launch(number, one))
+            return proves(problem.with_launch(number, smaller))
         except ValueError:  # more than the driver lets a cooperative launch have
             return False
 
-    return greatest(0, most // launch.cluster, safe) * launch.cluster
+    return greatest_holding(0, most // launch.cluster, safe) * launch.cluster

@@ -123,43 +123,47 @@ def capacities(
     spec = find_device(device)
     instance("capacities", "launch", launch, Launch)
     others = launches_of("capacities", "beside", beside)
-    ways = itertools.product(
+    combinations = itertools.product(
         _values("threads", threads, launch.threads, 1024),
         [launch.carveout] if carveouts is None else items("capacities", "carveouts", carveouts),
         _values("clusters", clusters, launch.cluster, 16),
     )
 
-    alike = with_blocks(launch, launch.cluster)
+    one_cluster = with_blocks(launch, launch.cluster)
 
-    def asked(way: tuple[int, int | None, int]) -> Choice:
-        """Returns how many blocks of one choice fit."""
+    def choice_of(way: tuple[int, int | None, int]) -> Choice:
+        """Returns how many blocks fit with one block size, carveout and cluster size."""
         size, carveout, cluster = way
-        one = replace(alike, blocks=cluster, threads=size, carveout=carveout, cluster=cluster)
+        candidate = replace(
+            one_cluster, blocks=cluster, threads=size, carveout=carveout, cluster=cluster
+        )
         try:
-            spec.check(Sequence([one]))
+            spec.check(Sequence([candidate]))
         except ValueError as error:
-            return Choice(one, 0, 0, 0, spec.sms, "", str(error).removeprefix("launch 0: "))
-        found = capacity(one, spec, beside=others, partition=partition, state=state, policy=policy)
-        allowed = found.blocks if found.driver_limit is None else found.driver_limit
-        if allowed >= found.blocks:
-            blocks, idle, limiter = found.blocks, len(found.idle_sms), limiting(found)
+            return Choice(candidate, 0, 0, 0, spec.sms, "", str(error).removeprefix("launch 0: "))
+        room = capacity(
+            candidate, spec, beside=others, partition=partition, state=state, policy=policy
+        )
+        allowed = room.blocks if room.driver_limit is None else room.driver_limit
+        if allowed >= room.blocks:
+            blocks, idle, limiter = room.blocks, len(room.idle_sms), limiting(room)
         else:
             # The blocks that the driver does not take are not placed: fewer SMs may be busy.
             blocks, limiter = allowed - allowed % cluster, DRIVER_LIMIT
-            taken = found.beside_per_sm.copy()
-            np.add.at(taken, found.smid[:blocks], 1)
+            taken = room.beside_per_sm.copy()
+            np.add.at(taken, room.smid[:blocks], 1)
             idle = int(np.count_nonzero(taken == 0))
-        return Choice(one, blocks, blocks // cluster, blocks * size, idle, limiter)
+        return Choice(candidate, blocks, blocks // cluster, blocks * size, idle, limiter)
 
-    choices = sorted(each(asked, ways, "placing"), key=lambda row: -row.blocks)
+    choices = sorted(each(choice_of, combinations, "placing"), key=lambda row: -row.blocks)
     info = prepared(spec, policy_of(spec, policy))[1]
     return Capacities(info, others, tuple(choices))
 
 
-def _values(field: str, given: Iterable[int] | None, own: int, most: int) -> list[int]:
-    """Returns the values of an argument to try, checked."""
+def _values(field: str, given: Iterable[int] | None, default: int, most: int) -> list[int]:
+    """Returns the values of an argument to try, checked; by default the launch's own."""
     if given is None:
-        return [own]
+        return [default]
     return [
         integer("capacities", field, value, 1, most) for value in items("capacities", field, given)
     ]

@@ -160,10 +160,10 @@ def capacity(
     )
 
 
-def limiting(found: Capacity) -> str:
-    """Returns what refuses one block more on most of the SMs that the launch may use."""
+def limiting(capacity_: Capacity) -> str:
+    """Returns what refuses one block more on most SMs that the launch may use."""
     causes = Counter[str]()
-    for row in found.limits:
+    for row in capacity_.limits:
         if row.cause != "partition":
             causes[row.cause] += len(row.sms)
     return causes.most_common(1)[0][0] if causes else "partition"

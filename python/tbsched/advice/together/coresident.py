@@ -9,7 +9,7 @@ from typing import overload
 
 from tbsched.advice.together.beside.arrival import default_group
 from tbsched.advice.together.beside.operations import check_events
-from tbsched.advice.together.deciding import decided
+from tbsched.advice.together.deciding import decide
 from tbsched.advice.together.fixes.fix import Fix, Unproved
 from tbsched.advice.together.fixes.table import fixes_of
 from tbsched.advice.together.given import (
@@ -26,13 +26,9 @@ from tbsched.advice.together.problem import (
     Problem,
     Stranding,
     deadline_in,
-    left_waiting,
+    stranded_blocks,
 )
-from tbsched.advice.together.ranks.coresident import (
-    Devices,
-    RankCoresidency,
-    coresident_ranks,
-)
+from tbsched.advice.together.ranks.coresident import Devices, RankCoresidency, coresident_ranks
 from tbsched.counting import counted
 from tbsched.hardware.assumed import QUEUE, SEVERAL, needs_of, rules_of
 from tbsched.hardware.catalogue import device as find_device
@@ -254,7 +250,7 @@ def coresident(
     given = problem.launches
     info = prepared(spec, policy)[1]
     with pulse("looking for a proof or a witness"):
-        found = decided(problem)
+        found = decide(problem)
     asked = (info, given, problem.groups, problem.after, found.safe)
     others = problem.others
     stranding = found.stranding
@@ -264,7 +260,7 @@ def coresident(
             *asked, _argument(problem, found, 0), found.proof, found.full_sms, fixes=changes,
             plays=found.plays, others=others,
         )  # fmt: skip
-    waiting, limits = left_waiting(spec, policy, stranding)
+    waiting, limits = stranded_blocks(spec, policy, stranding)
     return Coresidency(
         *asked, _argument(problem, found, waiting), found.proof, (), stranding.sequence,
         stranding.issue_times, stranding.order, stranding.state, stranding.stranded, waiting,
@@ -273,59 +269,57 @@ def coresident(
 
 
 def _problem(
-    launches: Iterable[Launch] | Sequence,
-    spec: DeviceSpec,
-    policy: str,
-    groups: Iterable[Iterable[int]] | None,
-    after: Iterable[tuple[int, int]],
-    plays: int,
+    launches: Iterable[Launch] | Sequence, spec: DeviceSpec, policy: str,
+    groups: Iterable[Iterable[int]] | None, after: Iterable[tuple[int, int]], plays: int,
     deadline: float,
-) -> Problem:
-    """Returns the question, once its arguments are checked."""
-    given = launches_of("coresident", "launches", launches)
-    if not given:
+) -> Problem:  # fmt: skip
+    """Returns the problem, from checked arguments."""
+    launches_ = launches_of("coresident", "launches", launches)
+    if not launches_:
         raise ValueError("coresident.launches: a launch is needed, got none")
     around = launches if isinstance(launches, Sequence) else None
-    bare = Problem(spec, policy, given, (), (), plays, deadline, around)
-    count = bare.count
+    unchecked = Problem(spec, policy, launches_, (), (), plays, deadline, around)
+    count = unchecked.count
     pairs = checked_after(after, count)
     if groups is None:
         is_bare = around is None or not has_other_work(around)
-        groups = [range(len(given)) if is_bare or around is None else default_group(around, spec)]
+        groups = [
+            range(len(launches_)) if is_bare or around is None else default_group(around, spec)
+        ]
     chosen = checked_groups(groups, count)
-    named = max(k for part in (*chosen, *pairs) for k in part)
-    if around is None or (named < len(given) and not has_other_work(around)):
-        check_streams((f"coresident.launches[{k}]", one) for k, one in enumerate(given))
-        return replace(bare, groups=chosen, after=pairs, around=None)
+    greatest_number = max(k for part in (*chosen, *pairs) for k in part)
+    if around is None or (greatest_number < len(launches_) and not has_other_work(around)):
+        check_streams((f"coresident.launches[{k}]", one) for k, one in enumerate(launches_))
+        return replace(unchecked, groups=chosen, after=pairs, around=None)
     check_events("coresident.launches", around)
-    found = replace(bare, groups=chosen, after=pairs)
-    found.operations()  # refuses pairs that contradict the order of the program
-    return found
+    problem = replace(unchecked, groups=chosen, after=pairs)
+    problem.operations()  # refuses pairs that contradict the order of the program
+    return problem
 
 
-def _argument(problem: Problem, found: Decision, waiting: int) -> str:
-    """Returns the reason, with its numbers."""
-    if found.stranding is not None:
-        return _stranded(problem, found.stranding, waiting)
-    if found.safe is None and found.why:
-        return found.why
-    if found.safe is None:
-        words = f"neither a proof nor a witness in {counted(found.plays, 'prediction')}"
-        return f"{words}; {_HELP[found.wanted]}"
-    if found.proof == "full_sms":
-        return _full_sms(problem, found)
+def _argument(problem: Problem, decision: Decision, waiting: int) -> str:
+    """Returns the sentence that gives the verdict and its reason, with numbers."""
+    if decision.stranding is not None:
+        return _stranded(problem, decision.stranding, waiting)
+    if decision.safe is None and decision.why:
+        return decision.why
+    if decision.safe is None:
+        words = f"neither a proof nor a witness in {counted(decision.plays, 'prediction')}"
+        return f"{words}; {_HELP[decision.wanted]}"
+    if decision.proof == "full_sms":
+        return _full_sms(problem, decision)
     return (
-        f"every history was played or ruled out, in {found.plays:,} "
+        f"every history was played or ruled out, in {decision.plays:,} "
         "predictions: no block waits for ever"
     )
 
 
-def _full_sms(problem: Problem, found: Decision) -> str:
+def _full_sms(problem: Problem, decision: Decision) -> str:
     """Returns a sentence: how many SMs must be full for a launch, and how many can be."""
-    if all(row.most + 1e-6 < 1 for row in found.full_sms):
+    if all(row.most + 1e-6 < 1 for row in decision.full_sms):
         return "all blocks together fill no SM"
-    tightest = max(found.full_sms, key=lambda row: row.most / row.needed if row.needed else 0.0)
-    name = problem.called(tightest.launch)
+    tightest = max(decision.full_sms, key=lambda row: row.most / row.needed if row.needed else 0.0)
+    name = problem.name_of(tightest.launch)
     fewer = f"{int(tightest.most + 1e-6):,} at most"
     return (
         f"before a block of {name} finds no room, {tightest.needed:,} SMs must be full for it; all "
@@ -334,15 +328,15 @@ def _full_sms(problem: Problem, found: Decision) -> str:
 
 
 def _stranded(problem: Problem, stranding: Stranding, waiting: int) -> str:
-    """Returns words for the launch whose block is stranded."""
-    words = f"{problem.called(stranding.stranded)} never happens"
+    """Returns words for the launch with stranded blocks, and the cause."""
+    words = f"{problem.name_of(stranding.stranded)} never happens"
     if stranding.stranded < len(problem.launches):
         launch = problem.launches[stranding.stranded]
-        name = problem.called(stranding.stranded)
+        name = problem.name_of(stranding.stranded)
         words = f"{waiting:,} of {counted(launch.blocks, 'block')} of {name} never start"
     words += f" ({stranding.cause})"
     if stranding.behind is not None:
-        words += f", behind {problem.called(stranding.behind)}"
+        words += f", behind {problem.name_of(stranding.behind)}"
     return words
 
 

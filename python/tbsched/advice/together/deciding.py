@@ -26,15 +26,12 @@ from tbsched.prediction.together.search import Question, search, witness_sequenc
 from tbsched.program.sequence import Release, Sequence
 
 
-def decided(problem: Problem, *, only_to_prove: bool = False) -> Decision:
-    """Decides whether all groups become resident in every case; optionally without a witness.
-
-    Raises:
-        ValueError: a launch that the device refuses.
-    """
+def decide(problem: Problem, *, only_to_prove: bool = False) -> Decision:
+    """Returns whether all groups become resident in every case, with a proof or a witness. Raises
+    ValueError: a launch that the device refuses."""
     work = problem.operations()
     if work is not None:
-        return _decided_around(problem, work, only_to_prove)
+        return _decide_with_other_work(problem, work, only_to_prove)
     # A hang above the scheduler is found fast, and there is no proof then.
     first = hang_above(problem, shrinks=False) if only_to_prove else None
     if first is not None and first.stranding is not None:
@@ -60,16 +57,13 @@ def decided(problem: Problem, *, only_to_prove: bool = False) -> Decision:
     safe = True if found.verdict == "safe" and above.safe else None
     is_over = safe is None and problem.deadline <= time.monotonic()
     return Decision(
-        safe,
-        plays=plays,
-        wanted="seconds" if is_over else found.wanted,
-        proof=found.proof if safe else NO_PROOF,
-        full_sms=found.full_sms,
-    )
+        safe, plays=plays, wanted="seconds" if is_over else found.wanted,
+        proof=found.proof if safe else NO_PROOF, full_sms=found.full_sms,
+    )  # fmt: skip
 
 
-def _decided_around(problem: Problem, work: Operations, only_to_prove: bool) -> Decision:
-    """Decides for a program that does more than launch.
+def _decide_with_other_work(problem: Problem, work: Operations, only_to_prove: bool) -> Decision:
+    """Returns the same for a program with operations other than launches.
 
     All operations of the groups happen if the launches find room. And these find room whenever they
     arrive: the order in which they do does not matter.
@@ -77,11 +71,11 @@ def _decided_around(problem: Problem, work: Operations, only_to_prove: bool) -> 
     first = arrival(problem, work, only_to_prove=only_to_prove)
     if first.safe is False or (first.safe is None and only_to_prove):
         return first
-    found = _room(problem, work, only_to_prove)
+    found = _decide_room(problem, work, only_to_prove)
     plays = first.plays + found.plays
     if found.safe is False:
         return replace(found, plays=plays)
-    kernels = [alone(one) for one in problem.launches]
+    kernels = [alone(launch) for launch in problem.launches]
     room = room_of_driver_kernels(work, problem.spec, problem.policy, kernels)
     why = first.why or found.why or room
     if first.safe and found.safe and not why:
@@ -89,42 +83,42 @@ def _decided_around(problem: Problem, work: Operations, only_to_prove: bool) -> 
     return Decision(None, plays=plays, why=why, wanted=found.wanted)
 
 
-def _room(problem: Problem, work: Operations, only_to_prove: bool) -> Decision:
-    """Decides whether the launches of the groups find room, whenever they arrive."""
-    launches = tuple(alone(one) for one in problem.launches)
-    every = (tuple(k for k in group if k < len(launches)) for group in problem.groups)
-    groups = tuple(group for group in every if group)
+def _decide_room(problem: Problem, work: Operations, only_to_prove: bool) -> Decision:
+    """Returns whether the launches of the groups find room, whenever they arrive."""
+    launches = tuple(alone(launch) for launch in problem.launches)
+    launch_groups = (tuple(k for k in group if k < len(launches)) for group in problem.groups)
+    groups = tuple(group for group in launch_groups if group)
     if not groups:
         return Decision(True, proof="played")
     pairs = launch_pairs(work, problem.spec, problem.after)
-    asked = replace(problem, launches=launches, groups=groups, after=pairs, around=None)
-    found = decided(asked, only_to_prove=only_to_prove)
+    question = replace(problem, launches=launches, groups=groups, after=pairs, around=None)
+    found = decide(question, only_to_prove=only_to_prove)
     if found.stranding is None or keeps_calls(work, found.stranding.order):
         return found
     # The host calls the launches in another order. Each that is called first arrives first.
-    again = decided(replace(asked, after=called_pairs(work, pairs)))
-    plays = found.plays + again.plays
-    if again.stranding is not None and keeps_calls(work, again.stranding.order):
-        return replace(again, plays=plays)
+    in_call_order = decide(replace(question, after=called_pairs(work, pairs)))
+    plays = found.plays + in_call_order.plays
+    if in_call_order.stranding is not None and keeps_calls(work, in_call_order.stranding.order):
+        return replace(in_call_order, plays=plays)
     why = "no order of the calls is known in which launches find no room, and no proof"
     return Decision(None, plays=plays, why=why)
 
 
 def proved(problem: Problem, known: Stranding | None = None) -> bool:
-    """Returns whether all groups are proved to become resident.
+    """Returns whether all groups are proved to become resident; ``known``: a witness to try first.
 
     The witness of a similar problem is tried first, as a search takes far longer.
 
     Raises:
         ValueError: a launch that the device refuses.
     """
-    if known is not None and problem.around is None and _is_witness_for(problem, known):
+    if known is not None and problem.around is None and _strands_too(problem, known):
         return False
-    return decided(problem, only_to_prove=True).safe is True
+    return decide(problem, only_to_prove=True).safe is True
 
 
-def _is_witness_for(problem: Problem, known: Stranding) -> bool:
-    """Returns whether the witness of a similar problem strands a block of this one as well."""
+def _strands_too(problem: Problem, known: Stranding) -> bool:
+    """Returns whether the witness of a similar problem strands a block of this one, too."""
     if known.issue_times is not None:
         return False
     launches, pairs = held(problem.launches)

@@ -29,41 +29,41 @@ Groups = tuple[tuple[int, ...], ...]
 Pairs = tuple[tuple[int, int], ...]
 
 
-def launches_of(owner: str, field: str, given: Iterable[Launch] | Sequence) -> tuple[Launch, ...]:
+def launches_of(owner: str, field: str, values: Iterable[Launch] | Sequence) -> tuple[Launch, ...]:
     """Returns the launches of a list or of a sequence.
 
     Raises:
         TypeError: something else is among them.
         ValueError: work of another GPU than the first, or blocks that meet by name.
     """
-    if isinstance(given, Sequence):
-        one_gpu(owner, given)
-        return given.launches
-    rows = enumerate(items(owner, field, given))
-    found = tuple([instance(owner, f"{field}[{k}]", launch, Launch) for k, launch in rows])
-    for number, launch in enumerate(found):
+    if isinstance(values, Sequence):
+        one_gpu(owner, values)
+        return values.launches
+    rows = enumerate(items(owner, field, values))
+    launches = tuple([instance(owner, f"{field}[{k}]", launch, Launch) for k, launch in rows])
+    for number, launch in enumerate(launches):
         if launch.gpu or launch.meets is not None:
             what = f"gpu is {launch.gpu}" if launch.gpu else f"meets is {launch.meets!r}"
             raise ValueError(
                 f"{owner}.{field}[{number}]: Launch.{what}, but {owner} knows one GPU, and no "
                 "blocks that meet by name"
             )
-    return found
+    return launches
 
 
-def has_other_work(given: Sequence) -> bool:
-    """Returns whether launches may wait for an event that is no launch."""
+def has_other_work(sequence: Sequence) -> bool:
+    """Returns whether launches may wait for an event that is not a launch."""
     return not all(
         isinstance(event, Launch | Release)
         or _holds_up_none(
-            event, (*given.events[:number], *given.events[number + 1 :]), given.launches
+            event, (*sequence.events[:number], *sequence.events[number + 1 :]), sequence.launches
         )
-        for number, event in enumerate(given)
+        for number, event in enumerate(sequence)
     )
 
 
 def _holds_up_none(event: Event, others: tuple[Event, ...], launches: tuple[Launch, ...]) -> bool:
-    """Returns whether no launch can wait for an event that is no launch.
+    """Returns whether no launch can wait for an event that is not a launch.
 
     A call that waits for nothing only takes time, and launches may arrive at any time. A record
     without timing orders nothing, but in the legacy stream. A host function alone in its stream
@@ -75,7 +75,7 @@ def _holds_up_none(event: Event, others: tuple[Event, ...], launches: tuple[Laun
         return event.waits is None
     if not isinstance(event, HostFunction):
         return False
-    streams = [event.stream, *(one.stream for one in launches)]
+    streams = [event.stream, *(launch.stream for launch in launches)]
     if LEGACY_STREAM in streams and not event.non_blocking:
         return False
     return event.stream is None or all(
@@ -94,23 +94,24 @@ def held(launches: Iterable[Launch]) -> tuple[tuple[Launch, ...], Pairs]:
         The launches, and pairs of which the second arrives after the first.
     """
     given = tuple(launches)
-    numbers = [one.stream for one in given if isinstance(one.stream, int)]
+    numbers = [launch.stream for launch in given if isinstance(launch.stream, int)]
     free = max(numbers, default=-1) + 1
     latest: dict[object, int] = {}
-    found, pairs = [], []
-    for number, one in enumerate(given):
-        stream = free if one.stream == LEGACY_STREAM else one.stream
-        primary = latest.get(one.stream)
-        if one.stream is not None:
-            latest[one.stream] = number
-        if one.programmatic and primary is not None and given[primary].trigger is not None:
+    held_launches, pairs = [], []
+    for number, launch in enumerate(given):
+        stream = free if launch.stream == LEGACY_STREAM else launch.stream
+        primary = latest.get(launch.stream)
+        if launch.stream is not None:
+            latest[launch.stream] = number
+        if launch.programmatic and primary is not None and given[primary].trigger is not None:
             pairs.append((primary, number))
             stream = None
-        found.append(_held(one, stream))
-    return tuple(found), tuple(pairs)
+        held_launches.append(_with_endless_blocks(launch, stream))
+    return tuple(held_launches), tuple(pairs)
 
 
-def _held(launch: Launch, stream: Stream | None) -> Launch:
+def _with_endless_blocks(launch: Launch, stream: Stream | None) -> Launch:
+    """Returns a launch whose blocks stay, in a stream; one without a duration as it is."""
     return launch if launch.duration is None else replace(alone(launch), stream=stream)
 
 
@@ -123,11 +124,8 @@ def with_blocks(launch: Launch, blocks: int) -> Launch:
 
 
 def checked_groups(given: Iterable[Iterable[int]], launches: int) -> Groups:
-    """Returns the numbers of the launches of each group.
-
-    Raises:
-        TypeError, ValueError: no launch of that number, one that is in two groups, or none in one.
-    """
+    """Returns the groups as tuples of launch numbers, checked. Raises TypeError or ValueError: no
+    launch of that number, one that is in two groups, or none in one."""
     groups = []
     seen: set[int] = set()
     for number, group in enumerate(items("coresident", "groups", given)):
@@ -149,11 +147,8 @@ def checked_groups(given: Iterable[Iterable[int]], launches: int) -> Groups:
 
 
 def checked_after(given: Iterable[tuple[int, int]], launches: int) -> Pairs:
-    """Returns pairs of launches whose second one arrives when the first is resident whole.
-
-    Raises:
-        TypeError, ValueError: no such launches, or they wait for each other in a circle.
-    """
+    """Returns pairs of launch numbers, checked: the second arrives when the first is resident.
+    Raises TypeError or ValueError: no such launches, or they wait for each other in a circle."""
     pairs = []
     for number, pair in enumerate(items("coresident", "after", given)):
         where = f"after[{number}]"
@@ -167,13 +162,13 @@ def checked_after(given: Iterable[tuple[int, int]], launches: int) -> Pairs:
     return tuple(pairs)
 
 
-def keeps(order: tuple[int, ...], pairs: Iterable[tuple[int, int]]) -> bool:
-    """Returns whether the first launch of each pair comes before the second."""
+def keeps_order(order: tuple[int, ...], pairs: Iterable[tuple[int, int]]) -> bool:
+    """Returns whether an order has the first launch of each pair before the second."""
     return all(order.index(first) < order.index(second) for first, second in pairs)
 
 
 def is_order(pairs: Iterable[tuple[int, int]]) -> bool:
-    """Returns whether the pairs have no cycle, so that the launches can arrive in some order."""
+    """Returns whether pairs have no cycle, so that launches can arrive in some order."""
     order = graphlib.TopologicalSorter[int]()
     for first, second in pairs:
         order.add(second, first)
@@ -184,8 +179,8 @@ def is_order(pairs: Iterable[tuple[int, int]]) -> bool:
     return True
 
 
-def called(launches: tuple[Launch, ...], number: int, others: ListOf[Event | Node] = ()) -> str:
-    """Returns the name of a launch, with its number if others have the same name.
+def name_of(launches: tuple[Launch, ...], number: int, others: ListOf[Event | Node] = ()) -> str:
+    """Returns the name of a launch for sentences, with its number if others have the same.
 
     Args:
         launches: the launches.
@@ -197,12 +192,12 @@ def called(launches: tuple[Launch, ...], number: int, others: ListOf[Event | Nod
     name = " ".join((launches[number].name or "").split())
     if not name:
         return f"launch {number}"
-    alone = sum(one.name == launches[number].name for one in launches) == 1
-    return name if alone else f"{name} (launch {number})"
+    is_unique = sum(launch.name == launches[number].name for launch in launches) == 1
+    return name if is_unique else f"{name} (launch {number})"
 
 
 def to_launch(launches: tuple[Launch, ...], numbers: Iterable[int]) -> str:
-    """Returns words that ask to launch some: ``launch gemm and add``, ``start launch 0``."""
+    """Returns words that ask to launch some: ``launch gemm and add``, or ``start launch 0``."""
     asked = list(numbers)
     verb = "launch" if all((launches[number].name or "").split() for number in asked) else "start"
-    return f"{verb} {listed(called(launches, number) for number in asked)}"
+    return f"{verb} {listed(name_of(launches, number) for number in asked)}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 
-def greatest(low: int, high: int, holds: Callable[[int], bool]) -> int:
-    """Returns the greatest number for which something holds, found by halving.
+def greatest_holding(low: int, high: int, holds: Callable[[int], bool]) -> int:
+    """Returns the greatest number for which a monotone condition holds, by bisection.
 
     Args:
         low: a number for which it holds, or one that says that there is none.

@@ -41,16 +41,14 @@ class Limit:
 def limits_of(
     causes: Iterable[tuple[str, ...]], per_sm: Int32Array, beside_per_sm: Int32Array
 ) -> tuple[Limit, ...]:
-    """Returns a row per class of SMs, that with most SMs first.
-
-    Of each SM are given: all that refuses one block more, its blocks of the launch and of others.
-    """
+    """Returns a row per class of SMs, those with most SMs first. Of each SM are given: all that
+    refuses one block more, its blocks of the launch and of others."""
     kinds: dict[tuple[tuple[str, ...], int, int], list[int]] = {}
     columns = zip(causes, per_sm.tolist(), beside_per_sm.tolist(), strict=True)
     for sm, kind in enumerate(columns):
         kinds.setdefault(kind, []).append(sm)
     rows = [
-        Limit(every[0], blocks, beside, tuple(sms), every)
-        for (every, blocks, beside), sms in kinds.items()
+        Limit(all_causes[0], blocks, beside, tuple(sms), all_causes)
+        for (all_causes, blocks, beside), sms in kinds.items()
     ]
     return tuple(sorted(rows, key=lambda row: -len(row.sms)))

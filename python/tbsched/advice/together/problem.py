@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tbsched.advice.together.beside.operations import Operations, operations_of, other_work
-from tbsched.advice.together.given import Groups, Pairs, called
+from tbsched.advice.together.given import Groups, Pairs, name_of
 from tbsched.advice.together.limits import NO_CLUSTER, Limit, limits_of
 from tbsched.errors import shown
 from tbsched.hardware.initial_state import InitialState
@@ -45,13 +45,13 @@ class Problem:
 
     @property
     def members(self) -> tuple[int, ...]:
-        """The launches of all groups."""
+        """Numbers of the launches of all groups, ascending."""
         members = sorted(member for group in self.groups for member in group)
         return tuple(member for member in members if member < len(self.launches))
 
     @property
     def program(self) -> Sequence | None:
-        """Returns the program with these launches; None if there are only launches.
+        """The program with these launches; None: there are only launches.
 
         Raises:
             ValueError: it cannot have them.
@@ -59,27 +59,24 @@ class Problem:
         return None if self.around is None else with_launches(self.around, self.launches)
 
     def operations(self) -> Operations | None:
-        """Returns the operations of the program.
-
-        Raises:
-            ValueError: the launches cannot be in it, or `after` contradicts its order.
-        """
+        """Returns the operations of the program; None: there are only launches. Raises ValueError:
+        the launches cannot be in it, or `after` contradicts its order."""
         program = self.program
         return None if program is None else operations_of(program, self.after)
 
     @property
     def others(self) -> tuple[Event | Node, ...]:
-        """The operations that are no launches; their numbers follow those of the launches."""
+        """Operations that are not launches; their numbers follow those of the launches."""
         return () if self.around is None else other_work(self.around)
 
     @property
     def count(self) -> int:
-        """How many launches and other operations there are."""
+        """Number of launches and other operations."""
         return len(self.launches) + len(self.others)
 
-    def called(self, number: int) -> str:
-        """Returns what a launch, or another operation, is called."""
-        return called(self.launches, number, self.others)
+    def name_of(self, number: int) -> str:
+        """Returns the name of a launch, or of another operation, for sentences."""
+        return name_of(self.launches, number, self.others)
 
     def with_launch(self, number: int, launch: Launch) -> Problem:
         """Returns the problem with one launch replaced."""
@@ -138,11 +135,8 @@ class Decision:
 
 
 def deadline_in(owner: str, seconds: float | None) -> float:
-    """Returns the deadline after ``seconds``, by time.monotonic(); None is never.
-
-    Raises:
-        ValueError: not a number of seconds.
-    """
+    """Returns the time of time.monotonic() after ``seconds``; infinity for None. Raises ValueError:
+    not a number of seconds."""
     if seconds is None:
         return math.inf
     if not isinstance(seconds, (int, float)) or not 0 <= seconds < math.inf:
@@ -151,19 +145,17 @@ def deadline_in(owner: str, seconds: float | None) -> float:
 
 
 def late_blocks(trace: Trace, launch: int) -> int:
-    """Returns how many blocks of a launch start only when others have ended, or never."""
+    """Returns the number of a launch's blocks that start only after others ended, or never."""
     start_ns = trace[launch].start_ns
     assert start_ns is not None
     return int(np.count_nonzero((trace[launch].smid < 0) | (start_ns >= FOREVER * 1e9)))
 
 
-def left_waiting(
+def stranded_blocks(
     spec: DeviceSpec, policy: str, stranding: Stranding
 ) -> tuple[int, tuple[Limit, ...]]:
-    """Returns how many blocks never start, and what refuses one more on each class of SMs.
-
-    The classes are empty if the cause is not the room of an SM.
-    """
+    """Returns how many blocks never start, and what refuses one more on each class of SMs. The
+    classes are empty if the cause is not the room of an SM."""
     if stranding.host is not None:
         return stranding.waiting, ()
     sequence, place = stranding.sequence, stranding.order.index(stranding.stranded)
@@ -174,7 +166,7 @@ def left_waiting(
     # A prediction has each SM's limit only for a launch without room, so one more is added.
     more = replace(launch, blocks=launch.cluster, stream=None, cooperative=False)
     trace = predict(Sequence([*sequence, more]), spec, policy, stranding.state)
-    gone = {event.launch for event in sequence if isinstance(event, Release)}
+    released = {event.launch for event in sequence if isinstance(event, Release)}
     own, others = np.zeros(spec.sms, np.int32), np.zeros(spec.sms, np.int32)
     waiting = 0
     for number, placement in enumerate(trace.placements[:-1]):
@@ -182,7 +174,7 @@ def left_waiting(
         taken = np.bincount(smid[smid >= 0], minlength=spec.sms).astype(np.int32)
         if number == place:
             own, waiting = taken, int(np.count_nonzero(smid < 0))
-        elif number not in gone:
+        elif number not in released:
             others += taken
     if stranding.cause not in OF_SMS or trace.capacities is None:
         return waiting, ()

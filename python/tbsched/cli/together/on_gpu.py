@@ -10,7 +10,7 @@ from typing import Any
 from tbsched.advice.together.above import ABOVE, endless, issue_times
 from tbsched.advice.together.coresident import Coresidency
 from tbsched.advice.together.fixes.fix import Fix
-from tbsched.advice.together.given import called, held, keeps
+from tbsched.advice.together.given import held, keeps_order, name_of
 from tbsched.campaigns.steer import steer
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
@@ -70,7 +70,7 @@ def _witness(coresidency: Coresidency, spec: DeviceSpec, gpu: Gpu) -> Ran:
     """Runs the witness on the GPU; returns how often it hung, or why it was not run."""
     if coresidency.witness is None or coresidency.stranded is None:
         return Ran("nothing strands a block", False, why="there is no witness to run")
-    words = f"strands {called(coresidency.launches, coresidency.stranded, coresidency.others)}"
+    words = f"strands {name_of(coresidency.launches, coresidency.stranded, coresidency.others)}"
     if coresidency.host is not None:
         return Ran(words, True, why=_MORE)
     queues = gpu.info.details.get("max_connections", spec.hardware_queues)
@@ -160,7 +160,9 @@ def _fix(coresidency: Coresidency, fix: Fix, gpu: Gpu) -> Ran:
 def orders_of(launches: int, after: Iterable[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
     """The orders of arrival that the pairs allow; of many launches, one."""
     pairs = list(after)
-    allowed = (order for order in itertools.permutations(range(launches)) if keeps(order, pairs))
+    allowed = (
+        order for order in itertools.permutations(range(launches)) if keeps_order(order, pairs)
+    )
     return allowed if launches <= _ALL_ORDERS else itertools.islice(allowed, 1)
 
 

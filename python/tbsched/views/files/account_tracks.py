@@ -27,7 +27,7 @@ def write_account(explanation: Explanation, file: BinaryIO) -> None:
     by = [text for _, text in account.labels]
     for index, gpu in enumerate(account.gpus):
         process = writer.track(None, gpu_word(gpu, activity.ranks), _FLOWS_OF_COLLECTIVES)
-        parts = account.parts.some(account.parts.first == index)
+        parts = account.parts.select(account.parts.first == index)
         begin, end = parts.begin - account.begin_ns, parts.end - account.begin_ns
         row = np.zeros(len(begin), np.int64)
         track = writer.in_rows(process, ["where the time went"], row, begin, end)
@@ -78,15 +78,15 @@ def _streams(
 
 def _flows(explanation: Explanation, writer: TrackWriter) -> tuple[Int64Array, Int64Array]:
     """Returns for each row of work the flows that begin and end there, or -1."""
-    work, matches = explanation.accounted.activity.work, explanation.accounted.met
+    work, matches = explanation.accounted.activity.work, explanation.accounted.collectives
     begins, ends = np.full((2, len(work)), -1, np.int64)
     if matches is None:
         return begins, ends
-    collectives = np.unique(matches.found.of[matches.peer >= 0])
-    first, edges = writer.flows(len(collectives)), matches.found.edges
+    collectives = np.unique(matches.collectives.of[matches.peer >= 0])
+    first, edges = writer.flows(len(collectives)), matches.collectives.edges
     for index, collective in enumerate(collectives.tolist()):
         rows = np.arange(*edges[collective : collective + 2])
         longest, late = rows[np.argmin(matches.begin[rows])], rows[np.argmax(matches.begin[rows])]
-        begins[matches.found.row[longest]] = first + index
-        ends[matches.found.row[late]] = first + index
+        begins[matches.collectives.row[longest]] = first + index
+        ends[matches.collectives.row[late]] = first + index
     return begins, ends

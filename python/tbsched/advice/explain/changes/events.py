@@ -20,8 +20,8 @@ from tbsched.program.sequence import (
 )
 
 
-def without_event(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """Proposes the program without the last wait before a launch, or without its event."""
+def propose_no_event_wait(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
+    """Proposes to drop the last event wait before a launch, or all waits of its kind."""
     sequence, stream = facts.program.sequence, facts.stream_of(launch)
     before = sequence.events[: int(facts.event[launch])]
     waits = [
@@ -50,21 +50,24 @@ def without_event(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]
     condition = (
         f"if it does not need {facts.named(cause.behind)}, nor what was before that in its stream"
     )
-    choices = [([place], f"the wait of {_called(stream)} for event {waited.event}")]
+    choices = [([place], f"the wait of {_stream_name(stream)} for event {waited.event}")]
     if len(alike) > 1:
-        what = f"all {len(alike)} waits of {_called(stream)} for events of {_called(behind)}"
+        what = (
+            f"all {len(alike)} waits of {_stream_name(stream)} for events of {_stream_name(behind)}"
+        )
         choices.append((alike, what))
     for places, who in choices:
         what = f"without {who}, before {facts.named(launch)}"
         yield edited(facts, what, dict.fromkeys(places), condition)
 
 
-def _called(stream: Stream | None) -> str:
+def _stream_name(stream: Stream | None) -> str:
+    """Returns a stream's name in sentences, such as ``stream 7``."""
     return "the default stream" if stream == LEGACY_STREAM else f"stream {stream}"
 
 
-def without_edge(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """Proposes the program without the edge of the graph by which a node waits for another one."""
+def propose_no_edge(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
+    """Proposes the graph without the edge by which a node waits for another one."""
     place = int(facts.event[launch])
     event = facts.program.sequence[place]
     if not isinstance(event, GraphLaunch) or cause.behind < 0 or event.graph.is_nested:
@@ -78,11 +81,11 @@ def without_edge(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     edge = (nodes[cause.behind - first], nodes[launch - first])
     if edge not in event.graph.edges:
         return
-    graph = Graph(event.graph.nodes, [each for each in event.graph.edges if each != edge])
+    graph = Graph(event.graph.nodes, [event_ for event_ in event.graph.edges if event_ != edge])
     changed: dict[int, Event | None] = {
-        k: replace(each, graph=graph)
-        for k, each in enumerate(facts.program.sequence)
-        if isinstance(each, GraphLaunch) and each.graph == event.graph
+        k: replace(event_, graph=graph)
+        for k, event_ in enumerate(facts.program.sequence)
+        if isinstance(event_, GraphLaunch) and event_.graph == event.graph
     }
     yield edited(
         facts,

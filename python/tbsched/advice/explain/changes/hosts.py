@@ -11,10 +11,10 @@ import numpy as np
 
 from tbsched.advice.explain.changes.host_windows import (
     gaps_without,
-    time_of,
-    unrecorded,
+    times_of_rows,
+    unrecorded_times,
 )
-from tbsched.advice.explain.changes.operators import without_operators, without_wait
+from tbsched.advice.explain.changes.operators import propose_no_operators, without_host_wait
 from tbsched.advice.explain.changes.proposal import Proposal, edited, relaunched
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
@@ -24,14 +24,16 @@ from tbsched.program.activity import CALL, OPERATOR, UNKNOWN
 from tbsched.program.arrays import Float64Array
 from tbsched.program.sequence import Copy, HostCall
 
-_NAMED = 2  # launches that a condition names
-_MOST_BY_THEMSELVES = 8  # waits of a host; of more, each is one of many that are alike
-_CALLING = 2e-5  # seconds; of Python before cudaDeviceSynchronize: 9 to 11 us on hosts of H100s
+_MAX_NAMED = 2  # launches that a condition names
+_MAX_SINGLE_WAITS = 8  # waits of a host; of more, each is one of many that are alike
+_CALL_SECONDS = (
+    2e-5  # seconds; of Python before cudaDeviceSynchronize: 9 to 11 us on hosts of H100s
+)
 # Shorter parts of which a profile says nothing are between operators, and shorter operators only
 # describe tensors.
 _UNRECORDED_NS = 100_000
 # Seconds between two calls that another thread can take over; to hand over less costs as much.
-_HANDED_OVER = 1e-4
+_MIN_HANDED_OVER = 1e-4
 _NOT_USED = "the host does not use what the GPU has computed by then"
 # Calls that take or give back memory; those of pools (cudaMallocAsync) do not wait for the GPU.
 _MEMORY = re.compile(
@@ -41,12 +43,12 @@ _MEMORY = re.compile(
 _LOADERS = re.compile(r"dataloader", re.IGNORECASE)
 
 
-def no_pauses(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
+def propose_no_pauses(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     """Proposes, as a bound, no time between calls and no waits of hosts."""
     events = facts.program.sequence
     hosts = {getattr(event, "host", 0) for event in events}
     who = "the host" if len(hosts) == 1 else f"all {len(hosts)} host threads"
-    waits = {k: without_wait(event) for k, event in enumerate(events) if waits_for_gpu(event)}
+    waits = {k: without_host_wait(event) for k, event in enumerate(events) if waits_for_gpu(event)}
     changed = edited(
         facts,
         f"a bound: no time between the calls of {who}{', and no waits' if waits else ''}, as many "
@@ -59,7 +61,7 @@ def no_pauses(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     yield replace(changed, is_bound=True, edits=None)
 
 
-def without_calls(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
+def propose_no_memory_calls(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     """Proposes the program without allocations or frees that made the host late."""
     names, host = facts.account.activity.names, facts.account.activity.host
     name = facts.host_name(cause)
@@ -67,7 +69,7 @@ def without_calls(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]
         return
     is_meant = np.array([_MEMORY.match(each) is not None for each in names], np.bool_)
     is_call = is_meant[host["name"]] & (host["kind"] == CALL)
-    gaps = gaps_without(facts, time_of(facts, is_call))
+    gaps = gaps_without(facts, times_of_rows(facts, is_call))
     words = sorted({names[each] for each in host["name"][is_call].tolist()})
     events = {
         place: event
@@ -87,7 +89,7 @@ def without_calls(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]
     )
 
 
-def without_work(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
+def propose_no_host_work(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     """Proposes the program without the time of a host function between calls."""
     name, host = facts.host_name(cause), facts.account.activity.host
     condition = "if it does not need what the GPU has just computed, and cores are free"
@@ -99,10 +101,10 @@ def without_work(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
             "other threads or processes",
             {},
             f"at most, as nobody knows what it is; {condition}",
-            gaps_without(facts, unrecorded(facts), _UNRECORDED_NS),
+            gaps_without(facts, unrecorded_times(facts), _UNRECORDED_NS),
         )
         return
-    if _launches(facts, name):
+    if _launches_work(facts, name):
         return  # what launches cannot be done elsewhere
     word = facts.account.activity.names[name]
     is_loader = _LOADERS.search(word) is not None
@@ -112,20 +114,20 @@ def without_work(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
         return
     how = "by workers of the loader (num_workers, prefetch_factor)"
     how = how if is_loader else "by other threads or processes, or by the GPU"
-    gaps = gaps_without(facts, time_of(facts, host["name"] == name))
-    if _usual(np.subtract(facts.program.host, gaps)) < _HANDED_OVER:
+    gaps = gaps_without(facts, times_of_rows(facts, host["name"] == name))
+    if _weighted_mean_seconds(np.subtract(facts.program.host, gaps)) < _MIN_HANDED_OVER:
         return
     yield edited(facts, f"the work of {word} done before it is needed, {how}", {}, condition, gaps)
 
 
-def _usual(seconds: Float64Array) -> float:
-    """Returns how long a piece of work is, of those in which most of its time is."""
+def _weighted_mean_seconds(seconds: Float64Array) -> float:
+    """Returns the mean duration, in seconds, weighted by duration."""
     total = float(seconds.sum())
     return float((seconds**2).sum()) / total if total > 0 else 0.0
 
 
-def _launches(facts: Facts, name: int) -> bool:
-    """Returns whether work is launched within something of this name."""
+def _launches_work(facts: Facts, name: int) -> bool:
+    """Returns whether work is launched inside a host row of this name."""
     activity, inside = facts.account.activity, facts.account.times.inside
     rows = np.unique(activity.work["call"])
     rows = rows[rows != UNKNOWN]
@@ -137,46 +139,46 @@ def _launches(facts: Facts, name: int) -> bool:
     return False
 
 
-def without_synchronisation(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """Proposes the program without calls that wait for the GPU: of one maker, and the last one.
+def propose_no_synchronisation(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
+    """Proposes the program without calls that wait for the GPU: all of one kind, or the last.
 
     With a wait goes the time right before it in which the profile has nothing: it is needed to call
     it, as ``torch.cuda.synchronize()`` does before it reaches CUDA. A host call that does more than
     wait still takes its time.
     """
     sequence, host = facts.program.sequence, facts.host_of(launch)
-    every = {  # what each becomes without its wait
-        place: without_wait(event)
+    waits = {  # what each becomes without its wait
+        place: without_host_wait(event)
         for place, event in enumerate(sequence)
         if getattr(event, "host", 0) == host and waits_for_gpu(event)
     }
-    last = max((place for place in every if place < facts.event[launch]), default=None)
+    last = max((place for place in waits if place < facts.event[launch]), default=None)
     if last is None:
         return
-    calls = {place: x.name for place in every if isinstance(x := sequence[place], HostCall)}
-    pure = {place: event for place, event in every.items() if place not in calls}
-    yield from without_operators(facts, [*pure])
+    calls = {place: x.name for place in waits if isinstance(x := sequence[place], HostCall)}
+    pure = {place: event for place, event in waits.items() if place not in calls}
+    yield from propose_no_operators(facts, [*pure])
     if len(pure) > 1:
         gaps = [*facts.program.host]
         for place, event in pure.items():
-            if event is None and gaps[place] <= _CALLING:
+            if event is None and gaps[place] <= _CALL_SECONDS:
                 gaps[place] = 0.0
-        what = f"without {len(pure)} synchronisations of the host{_pageable(facts, pure)}"
+        what = f"without {len(pure)} synchronisations of the host{_copy_advice(facts, pure)}"
         yield edited(facts, what, pure, f"if {_not_used(facts, pure)}", tuple(gaps))
     if len(calls) > 1:
         words = ", ".join(sorted(set(calls.values())))
         what = f"without the waits of {counted(len(calls), 'call')} of {words}"
-        yield edited(facts, what, {place: every[place] for place in calls}, _replaced(words))
-    if len(every) <= _MOST_BY_THEMSELVES:
+        yield edited(facts, what, {place: waits[place] for place in calls}, _replaced(words))
+    if len(waits) <= _MAX_SINGLE_WAITS:
         name, before = calls.get(last), f"before {facts.named(launch)}"
         what = f"without the {'synchronisation' if name is None else f'wait of {name}'} {before}"
-        what += _pageable(facts, [last])
+        what += _copy_advice(facts, [last])
         condition = f"if {_not_used(facts, [last])}" if name is None else _replaced(name)
-        yield edited(facts, what, {last: every[last]}, condition)
+        yield edited(facts, what, {last: waits[last]}, condition)
 
 
-def _pageable(facts: Facts, waits: Iterable[int]) -> str:
-    """Returns what must be done for waits that are copies to pageable memory, which always wait."""
+def _copy_advice(facts: Facts, waits: Iterable[int]) -> str:
+    """Returns words for waits that are pageable copies, which always wait; empty: none are."""
     events = [facts.program.sequence[place] for place in waits]
     count = sum(isinstance(event, Copy) and not event.pinned for event in events)
     how = "with pinned memory and non_blocking=True (cudaMemcpyAsync)"
@@ -188,7 +190,7 @@ def _pageable(facts: Facts, waits: Iterable[int]) -> str:
 
 
 def _not_used(facts: Facts, waits: Iterable[int]) -> str:
-    """Returns the condition without some waits; a copy back may be of what was copied."""
+    """Returns the condition under which waits can go: the host does not use their results."""
     sequence = facts.program.sequence
     from_gpu = any(isinstance(sequence[place], Copy) for place in waits)
     to_gpu = any(isinstance(event, Copy) and event.kind == "h2d" for event in sequence)
@@ -217,7 +219,7 @@ def warmed_up(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     conditions = ["if the host only loads kernels in the time before these launches"]
     guessed = [number for number in loaded if not launches[number].first_use]
     if guessed:
-        who = first_listed(map(facts.named, guessed), _NAMED)
+        who = first_listed(map(facts.named, guessed), _MAX_NAMED)
         conditions.append(f"as first calls that took long suggest: {who}")
     count = f"{len(loaded)} kernels" if len(loaded) > 1 else facts.named(loaded[0])
     what = f"{count} used once before (or CUDA_MODULE_LOADING=EAGER)"

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tbsched.advice.explain.changes.proposal import MOST_PAUSE, Proposal, edited
+from tbsched.advice.explain.changes.proposal import MAX_PAUSE_SECONDS, Proposal, edited
 from tbsched.advice.explain.facts import Facts
 from tbsched.program.events.transfers import Transfer
 from tbsched.program.sequence import Copy, Event, GraphLaunch, Launch, Stream
@@ -21,11 +21,11 @@ _MOVES = re.compile(
     r"_copy_kernel|CatArrayBatchedCopy|nchwToNhwc|nhwcToNchw|convertTensor|transpose_readWrite|"
     r"cublasTransposeKernel|cupy_copy__"
 )
-_MOST_KINDS = 3  # that are named, those with most launches
+_MAX_KINDS = 3  # that are named, those with most launches
 
 
-def fused(facts: Facts) -> Iterator[Proposal]:
-    """Proposes each chain of elementwise kernels as one, as long as its longest.
+def propose_fusion(facts: Facts) -> Iterator[Proposal]:
+    """Proposes each chain of elementwise kernels as one kernel, as long as its longest.
 
     A chain is of one stream and one number of elements, with nothing in between. Where the kernels
     of it come again and again, each time is a chain of its own: it may work on something else. One
@@ -35,15 +35,15 @@ def fused(facts: Facts) -> Iterator[Proposal]:
     changed: dict[int, Event | None] = {}
     chains = kernels = 0
     for chain in _chains(facts):
-        own = [(place, launches[number]) for place, number in chain]
-        took = [facts.end_ns[number] - facts.start_ns[number] for _, number in chain]
-        longest = launches[chain[int(np.argmax(took))][1]]
-        place, first = own[0]
+        pairs = [(place, launches[number]) for place, number in chain]
+        took_ns = [facts.end_ns[number] - facts.start_ns[number] for _, number in chain]
+        longest = launches[chain[int(np.argmax(took_ns))][1]]
+        place, first = pairs[0]
         changed[place] = replace(first, duration=longest.duration)
-        for place, _ in own[1:]:
+        for place, _ in pairs[1:]:
             changed[place] = None
             gaps[place] = 0.0
-        chains, kernels = chains + 1, kernels + len(own)
+        chains, kernels = chains + 1, kernels + len(pairs)
     if chains:
         yield edited(
             facts,
@@ -56,7 +56,7 @@ def fused(facts: Facts) -> Iterator[Proposal]:
 
 
 def _chains(facts: Facts) -> Iterator[list[tuple[int, int]]]:
-    """Chains of at least two launches; of each the place of its event, and its number."""
+    """Yields chains of launches that repeat: place of the event and number of each launch."""
     launches = facts.program.sequence.launches
     for run in _runs(facts):
         names = [launches[number].name for _, number in run]
@@ -66,7 +66,7 @@ def _chains(facts: Facts) -> Iterator[list[tuple[int, int]]]:
 
 
 def _runs(facts: Facts) -> Iterator[list[tuple[int, int]]]:
-    """Yields launches that follow each other in their streams and are alike."""
+    """Yields runs of similar elementwise launches that follow each other in their streams."""
     sequence, launches = facts.program.sequence, facts.program.sequence.launches
     open_: dict[Stream | None, list[tuple[int, int]]] = {}
     number = 0
@@ -74,7 +74,11 @@ def _runs(facts: Facts) -> Iterator[list[tuple[int, int]]]:
         if isinstance(event, Launch):
             run = open_.get(event.stream)
             is_meant = event.name is not None and _BY_ELEMENT.search(event.name) is not None
-            if run and is_meant and _follows(event, launches[run[0][1]], facts.program.host[place]):
+            if (
+                run
+                and is_meant
+                and _belongs_to_run(event, launches[run[0][1]], facts.program.host[place])
+            ):
                 run.append((place, number))
             else:
                 if run:
@@ -91,35 +95,33 @@ def _runs(facts: Facts) -> Iterator[list[tuple[int, int]]]:
     yield from open_.values()
 
 
-def _follows(launch: Launch, first: Launch, pause: float) -> bool:
-    """Returns whether a launch belongs to the run of another one."""
-    return pause <= MOST_PAUSE and all(
+def _belongs_to_run(launch: Launch, first: Launch, pause: float) -> bool:
+    """Returns whether a launch belongs to the run that another one begins."""
+    return pause <= MAX_PAUSE_SECONDS and all(
         getattr(launch, field) == getattr(first, field) for field in ("blocks", "threads", "host")
     )
 
 
-def without_moved_data(facts: Facts) -> Iterator[Proposal]:
-    """Proposes the program without all kernels and copies that only move data.
-
-    One proposal: those of a kind are a part of it, and two rows would promise their time twice.
-    """
+def propose_no_moved_data(facts: Facts) -> Iterator[Proposal]:
+    """Proposes the program without all kernels and copies that only move data. One proposal: those
+    of a kind are a part of it, and two rows would promise their time twice."""
     kinds: dict[str, list[int]] = {}
     for place, event in enumerate(facts.program.sequence):
         if isinstance(event, Copy) and event.kind == "d2d":
             kinds.setdefault("copies d2d", []).append(place)
         elif isinstance(event, Launch) and event.name and _MOVES.search(event.name):
             kinds.setdefault(event.name, []).append(place)
-    places = sorted(place for own in kinds.values() for place in own)
+    places = sorted(place for kind in kinds.values() for place in kind)
     if not places:
         return
     gaps = [*facts.program.host]
     for place in places:
-        gaps[place] = 0.0 if gaps[place] <= MOST_PAUSE else gaps[place]
+        gaps[place] = 0.0 if gaps[place] <= MAX_PAUSE_SECONDS else gaps[place]
     changed: dict[int, Event | None] = dict.fromkeys(places)
     yield edited(
         facts,
         f"without {len(places)} kernels and copies that only move data on the GPU, "
-        f"{_named(facts, [*kinds.values()])}",
+        f"{_kind_names(facts, [*kinds.values()])}",
         changed,
         "if what follows takes it where and as it is (its type and memory format, a buffer "
         "that is large enough)",
@@ -127,16 +129,18 @@ def without_moved_data(facts: Facts) -> Iterator[Proposal]:
     )
 
 
-def _named(facts: Facts, kinds: list[list[int]]) -> str:
-    """Returns the only kind, or how many launches the kinds with most have."""
+def _kind_names(facts: Facts, kinds: list[list[int]]) -> str:
+    """Returns the kinds of launches in words: the only one, or those with most launches."""
     if len(kinds) == 1:
-        return f"such as {_example(facts, kinds[0])}"
-    most = sorted(kinds, key=len, reverse=True)[:_MOST_KINDS]
-    return f"such as {', '.join(f'{_example(facts, own)} ({len(own)})' for own in most)}"
+        return f"such as {_event_name(facts, kinds[0])}"
+    most = sorted(kinds, key=len, reverse=True)[:_MAX_KINDS]
+    return (
+        f"such as {', '.join(f'{_event_name(facts, places)} ({len(places)})' for places in most)}"
+    )
 
 
-def _example(facts: Facts, places: list[int]) -> str:
-    """Returns the name of the kernel that some events launch, or the copy."""
+def _event_name(facts: Facts, places: list[int]) -> str:
+    """Returns the name of the kernel that an event launches, or ``a d2d copy``."""
     if isinstance(facts.program.sequence[places[0]], Copy):
         return "a d2d copy"
     return facts.kernel_name(int(facts.event.searchsorted(places[0])))

@@ -26,68 +26,72 @@ from tbsched.program.sequence import (
 )
 
 _CARVEOUTS = (0, 50, 100)  # per cent
-_URGENT = -5  # the most urgent priority of an H100 and of an H200 (cuCtxGetStreamPriorityRange)
-_MOST_STREAMS = 16
-_MOST_QUEUES = 32  # CUDA C++ Programming Guide, CUDA_DEVICE_MAX_CONNECTIONS
+_MOST_URGENT = (
+    -5
+)  # the most urgent priority of an H100 and of an H200 (cuCtxGetStreamPriorityRange)
+_MAX_STREAMS = 16
+_MAX_QUEUES = 32  # CUDA C++ Programming Guide, CUDA_DEVICE_MAX_CONNECTIONS
 
 
-def other_block_size(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
+def propose_block_size(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     """Proposes other block sizes for the kernel that waited, of which more may fit."""
     launches = facts.program.sequence.launches
     given = launches[launch]
     kernel = kernel_of(given)
-    own = [k for k, x in enumerate(launches) if k == launch or (kernel and kernel_of(x) == kernel)]
+    numbers = [
+        k for k, x in enumerate(launches) if k == launch or (kernel and kernel_of(x) == kernel)
+    ]
     for threads in BLOCK_SIZES:
-        made = {k: with_block_size(launches[k], threads) for k in own}
-        changed = {k: x for k, x in made.items() if x is not None and x != launches[k]}
+        resized = {k: with_block_size(launches[k], threads) for k in numbers}
+        changed = {k: x for k, x in resized.items() if x is not None and x != launches[k]}
         if changed:
             yield relaunched(
-                facts,
-                f"{facts.named(launch)} in blocks of {threads} threads, not {given.threads}",
-                changed,
-                "if the kernel works with that size, and a block takes as long",
-            )
+                facts, f"{facts.named(launch)} in blocks of {threads} threads, not {given.threads}",
+                changed, "if the kernel works with that size, and a block takes as long",
+            )  # fmt: skip
 
 
-def other_carveout(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
+def propose_carveout(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     """Proposes one carveout for all kernels, or another one for the kernel that waited."""
     launches = facts.program.sequence.launches
     name = launches[launch].name
     free = [k for k, x in enumerate(launches) if not is_of_library(x)]
-    own = [k for k in free if k == launch or (name and launches[k].name == name)]
-    every = "every kernel" if len(free) == len(launches) else "every kernel that is of no library"
+    same_kernel = [k for k in free if k == launch or (name and launches[k].name == name)]
+    kernels = "every kernel" if len(free) == len(launches) else "every kernel that is of no library"
     for carveout in _CARVEOUTS:
-        for numbers, who in ((free, every), (own, facts.named(launch))):
+        for numbers, who in ((free, kernels), (same_kernel, facts.named(launch))):
             changed = {k: replace(launches[k], carveout=carveout) for k in numbers}
             proposal = relaunched(facts, f"carveout {carveout} for {who}", changed)
             if proposal.sequence != facts.program.sequence:
                 yield proposal
 
 
-def more_urgent(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
+def propose_priority(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     """Proposes a more urgent priority for the stream of the launch."""
     launches = facts.program.sequence.launches
     stream = launches[launch].stream
-    if launches[launch].priority > _URGENT and not isinstance(stream, str):
+    if launches[launch].priority > _MOST_URGENT and not isinstance(stream, str):
         changed = {
-            k: replace(x, priority=_URGENT)
+            k: replace(x, priority=_MOST_URGENT)
             for k, x in enumerate(launches)
             if k == launch or (stream is not None and x.stream == stream)
         }
         who = facts.named(launch) if stream is None else f"stream {stream}"
-        yield relaunched(facts, f"priority {_URGENT} for {who}", changed)
+        yield relaunched(facts, f"priority {_MOST_URGENT} for {who}", changed)
 
 
-def issued_first(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """Proposes that the same host thread issues the launch before what it waits behind."""
+def propose_earlier_issue(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
+    """Proposes that its host thread issues a launch before what it waits behind."""
     sequence = facts.program.sequence
     if cause.behind < 0 or facts.is_collective(launch):
         return  # ranks issue their collectives in one order
     place, behind = int(facts.event[launch]), int(facts.event[cause.behind])
-    one, other = sequence[place], sequence[behind]
-    if not (isinstance(one, Launch) and isinstance(other, Launch)) or behind >= place:
+    own_launch, blocker = sequence[place], sequence[behind]
+    if not (isinstance(own_launch, Launch) and isinstance(blocker, Launch)) or behind >= place:
         return
-    if one.host != other.host or not all(_may_swap(one, x) for x in sequence.events[behind:place]):
+    if own_launch.host != blocker.host or not all(
+        _may_swap(own_launch, x) for x in sequence.events[behind:place]
+    ):
         return
     events = [*sequence.events]
     events.insert(behind, events.pop(place))
@@ -105,9 +109,9 @@ def _may_swap(launch: Launch, event: Event) -> bool:
     )
 
 
-def more_connections(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
+def propose_connections(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     """Proposes more hardware queues, so that streams do not share one."""
-    for queues in (_MOST_QUEUES // 2, _MOST_QUEUES):
+    for queues in (_MAX_QUEUES // 2, _MAX_QUEUES):
         if queues > facts.spec.hardware_queues:
             yield Proposal(
                 f"CUDA_DEVICE_MAX_CONNECTIONS={queues}, a hardware queue each for more streams",
@@ -117,7 +121,7 @@ def more_connections(facts: Facts, launch: int, cause: Cause) -> Iterator[Propos
             )
 
 
-def other_stream(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
+def propose_other_stream(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     """Proposes a stream of its own for a launch, or for all launches of its kernel.
 
     Only past kernels: nothing is moved past a copy, or away from an event that is waited for. A
@@ -131,7 +135,7 @@ def other_stream(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
         choices.append((alike, f"each of {len(alike)} launches of {facts.kernel_name(launch)}"))
     for numbers, who in choices:
         if not any(map(facts.is_collective, (*numbers, cause.behind))):
-            yield from _in_streams(
+            yield from _propose_new_streams(
                 facts,
                 numbers,
                 1,
@@ -141,27 +145,25 @@ def other_stream(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
             )
 
 
-def several_streams(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """Proposes several streams, in turn, for launches of one kernel."""
+def propose_several_streams(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
+    """Proposes several streams, by turns, for the launches of one kernel."""
     alike = facts.alike(launch)
-    room = int(1 / max(1 - facts.idle_share(launch), 1 / _MOST_STREAMS))
-    count = min(room, _MOST_STREAMS, len(alike))
+    room = int(1 / max(1 - facts.idle_share(launch), 1 / _MAX_STREAMS))
+    count = min(room, _MAX_STREAMS, len(alike))
     is_of_stream = facts.program.sequence.launches[launch].stream is not None
     if count > 1 and is_of_stream and not facts.is_collective(launch):
-        yield from _in_streams(
-            facts,
-            alike,
-            count,
+        yield from _propose_new_streams(
+            facts, alike, count,
             f"{len(alike)} launches of {facts.kernel_name(launch)} by turns in {count} streams",
             "if they need neither each other nor what is between them in their stream",
-        )
+        )  # fmt: skip
 
 
-def _in_streams(
+def _propose_new_streams(
     facts: Facts, numbers: list[int], streams: int, what: str, condition: str
 ) -> Iterator[Proposal]:
-    """Proposes new streams, in turn, for launches that pass nothing that they may need."""
-    if not _passes(facts, numbers):
+    """Proposes new streams, by turns, for launches that pass nothing they may need."""
+    if not _passes_anything_needed(facts, numbers):
         launches, new = facts.program.sequence.launches, free_stream(facts)
         changed = {
             k: replace(launches[k], stream=new + turn % streams, non_blocking=True)
@@ -170,8 +172,8 @@ def _in_streams(
         yield relaunched(facts, what, changed, condition)
 
 
-def _passes(facts: Facts, numbers: list[int]) -> bool:
-    """Returns whether launches that leave their stream pass a copy, an event or a collective of it.
+def _passes_anything_needed(facts: Facts, numbers: list[int]) -> bool:
+    """Returns whether launches in a new stream would pass a copy, event or collective of the old.
 
     Neither what is before them in the stream, nor what comes after them and may need them. Work of
     the legacy stream is before and after that of blocking streams, too. What came before the host
@@ -186,17 +188,17 @@ def _passes(facts: Facts, numbers: list[int]) -> bool:
     holds_up = has_left = False
     number = 0
     for place, event in enumerate(sequence):
-        own = range(number, number + len(event.launches))
-        number = own.stop
+        launch_numbers = range(number, number + len(event.launches))
+        number = launch_numbers.stop
         if waits_for_gpu(event):
             holds_up = has_left = False
         elif place in moved:
             if holds_up:
                 return True
             has_left = True
-        elif _is_ordered(event, stream, is_blocking=is_blocking):
+        elif _is_ordered_with_stream(event, stream, is_blocking=is_blocking):
             is_bound = isinstance(event, Transfer | WaitEvent | WaitValue | GraphLaunch) or any(
-                facts.is_collective(each) for each in own
+                facts.is_collective(launch_) for launch_ in launch_numbers
             )
             is_awaited = isinstance(event, RecordEvent) and event.event in awaited
             if has_left and (is_bound or is_awaited):
@@ -205,11 +207,11 @@ def _passes(facts: Facts, numbers: list[int]) -> bool:
     return False
 
 
-def _is_ordered(event: Event, stream: Stream | None, *, is_blocking: bool) -> bool:
-    """Returns whether an event follows, and is followed by, work of a stream."""
-    own = getattr(event, "stream", None)
-    if own == stream:
+def _is_ordered_with_stream(event: Event, stream: Stream | None, *, is_blocking: bool) -> bool:
+    """Returns whether an event keeps its order with the work of a stream."""
+    event_stream = getattr(event, "stream", None)
+    if event_stream == stream:
         return True
-    if LEGACY_STREAM not in (own, stream):
+    if LEGACY_STREAM not in (event_stream, stream):
         return False
     return is_blocking and not getattr(event, "non_blocking", False)

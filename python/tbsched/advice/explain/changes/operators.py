@@ -21,14 +21,15 @@ _READ_TOGETHER_NS = 100_000  # between values that are read one after the other
 _NONZERO = "aten::nonzero"
 
 
-def without_wait(event: Event) -> Event | None:
-    """Returns a copy or host call that does not wait, for one that does; None: it only waits."""
+def without_host_wait(event: Event) -> Event | None:
+    """Returns a copy or host call that does not wait, in place of one that does; None: it only
+    waits."""
     if isinstance(event, HostCall):
         return replace(event, waits=None, stream=None)
     return replace(event, blocking=False, pinned=True) if isinstance(event, Copy) else None
 
 
-def without_operators(facts: Facts, waits: list[int]) -> Iterator[Proposal]:
+def propose_no_operators(facts: Facts, waits: list[int]) -> Iterator[Proposal]:
     """Proposes the program without operators that wait, such as ``aten::item``.
 
     They go whole, with their copies. So does what the host does from one to the next where nothing
@@ -42,8 +43,8 @@ def without_operators(facts: Facts, waits: list[int]) -> Iterator[Proposal]:
     for row in waiting:
         by_name.setdefault(int(activity.host["name"][row]), set()).add(row)
     left_out: dict[int, Int64Array] = {}
-    for name, own in by_name.items():
-        places = np.flatnonzero(np.isin(maker, [*own]))
+    for name, rows_ in by_name.items():
+        places = np.flatnonzero(np.isin(maker, [*rows_]))
         # One that launches or copies to the GPU computes something, too.
         if all(_only_returns_to_host(sequence[place]) for place in places.tolist()):
             left_out[name] = places
@@ -57,11 +58,11 @@ def without_operators(facts: Facts, waits: list[int]) -> Iterator[Proposal]:
             f"without {counted(len(rows), 'call')} of {words}, which wait for the GPU",
             dict.fromkeys(places.tolist()),
             "if the host does not use what the GPU has computed by then",
-            gaps_without(facts, _read_together(facts, rows, places)),
+            gaps_without(facts, _joined_reads(facts, rows, places)),
         )
 
 
-def without_nonzero(facts: Facts) -> Iterator[Proposal]:
+def propose_no_nonzero(facts: Facts) -> Iterator[Proposal]:
     """Proposes the program without ``aten::nonzero``, which tells the host a number of values.
 
     So goes what its operator, such as ``aten::index``, does with their places until it launches.
@@ -70,8 +71,8 @@ def without_nonzero(facts: Facts) -> Iterator[Proposal]:
     host = activity.host
     named = activity.names.index(_NONZERO) if _NONZERO in activity.names else UNKNOWN
     rows = np.flatnonzero((host["name"] == named) & (host["kind"] == OPERATOR))
-    times = _times(facts, rows)
-    inside = _called_in(facts, times)
+    times = _row_times(facts, rows)
+    inside = _events_within(facts, times)
     if inside:
         yield edited(
             facts,
@@ -79,12 +80,12 @@ def without_nonzero(facts: Facts) -> Iterator[Proposal]:
             "many values a mask keeps: torch.where, or the mask as a factor",
             dict.fromkeys(inside),
             "if what the mask leaves out may be computed, too, and takes no longer",
-            gaps_without(facts, _until_launched(facts, times, inside)),
+            gaps_without(facts, _extended_to_next_call(facts, times, inside)),
         )
 
 
-def _until_launched(facts: Facts, times: Times, inside: dict[int, int]) -> Times:
-    """Returns the times of operators, until their outer operator's next call."""
+def _extended_to_next_call(facts: Facts, times: Times, inside: dict[int, int]) -> Times:
+    """Returns times of operators, extended to the next call of their outer operator."""
     host, calls = facts.account.activity.host, facts.calls
     maker = facts.account.times.made_in(calls)
     called: dict[int, list[int]] = {}
@@ -94,58 +95,58 @@ def _until_launched(facts: Facts, times: Times, inside: dict[int, int]) -> Times
     until = {
         row: end
         for line in times.values()
-        for row, end in zip(line.of.tolist(), line.end.tolist(), strict=True)
+        for row, end in zip(line.owner.tolist(), line.end.tolist(), strict=True)
     }
     for place, row in inside.items():
         later = [begin for begin in called.get(int(maker[place]), ()) if begin > until[row]]
         until[row] = min(later, default=until[row])
     return {
-        thread: line._replace(end=np.array([until[row] for row in line.of.tolist()]))
+        thread: line._replace(end=np.array([until[row] for row in line.owner.tolist()]))
         for thread, line in times.items()
     }
 
 
 def _only_returns_to_host(event: Event) -> bool:
-    """Returns whether it waits and does nothing else, or copies to the host."""
+    """Returns whether an event only waits, or copies to the host."""
     if isinstance(event, HostCall):
         return False
     return waits_for_gpu(event) or (isinstance(event, Copy) and event.kind == "d2h")
 
 
-def _read_together(facts: Facts, rows: Int64Array, left_out: Int64Array) -> Times:
-    """Returns operators by thread, each extended to the next if nothing else is called between."""
+def _joined_reads(facts: Facts, rows: Int64Array, left_out: Int64Array) -> Times:
+    """Returns operators by thread, each extended to the next if nothing is called between."""
     host, calls = facts.account.activity.host, facts.calls
     others = np.setdiff1d(np.flatnonzero(calls != UNKNOWN), left_out)
-    found = _times(facts, rows)
-    for thread, line in found.items():
+    times = _row_times(facts, rows)
+    for thread, line in times.items():
         called = np.sort(host["begin_ns"][calls[others]][host["thread"][calls[others]] == thread])
         begin, end = line.end[:-1], line.begin[1:]
         is_free = np.searchsorted(called, begin) == np.searchsorted(called, end)
         is_free &= (end > begin) & (end - begin <= _READ_TOGETHER_NS)
         joined = np.where(is_free, end, begin)
-        found[thread] = Intervals(line.begin, np.append(joined, line.end[-1:]), line.of)
-    return found
+        times[thread] = Intervals(line.begin, np.append(joined, line.end[-1:]), line.owner)
+    return times
 
 
-def _times(facts: Facts, rows: Int64Array) -> Times:
+def _row_times(facts: Facts, rows: Int64Array) -> Times:
     """Returns the times of rows of ``activity.host`` by thread, in order."""
     host = facts.account.activity.host
     rows = rows[np.argsort(host["begin_ns"][rows], kind="stable")]
-    found: Times = {}
+    times: Times = {}
     for thread in np.unique(host["thread"][rows]).tolist():
-        own = rows[host["thread"][rows] == thread]
-        found[thread] = Intervals(host["begin_ns"][own], host["end_ns"][own], own)
-    return found
+        rows_ = rows[host["thread"][rows] == thread]
+        times[thread] = Intervals(host["begin_ns"][rows_], host["end_ns"][rows_], rows_)
+    return times
 
 
-def _called_in(facts: Facts, times: Times) -> dict[int, int]:
-    """Returns the places of events whose calls were made in some times, with what these are of."""
+def _events_within(facts: Facts, times: Times) -> dict[int, int]:
+    """Returns the places of events called in some times, with the row of that time."""
     host, calls = facts.account.activity.host, facts.calls
-    found: dict[int, int] = {}
+    rows_of: dict[int, int] = {}
     for thread, line in times.items():
         places = np.flatnonzero((calls != UNKNOWN) & (host["thread"][calls] == thread))
         begin = host["begin_ns"][calls[places]]
         last = np.searchsorted(line.begin, begin, side="right") - 1
         is_in = (last >= 0) & (begin < line.end[np.maximum(last, 0)])
-        found |= zip(places[is_in].tolist(), line.of[last[is_in]].tolist(), strict=True)
-    return found
+        rows_of |= zip(places[is_in].tolist(), line.owner[last[is_in]].tolist(), strict=True)
+    return rows_of

@@ -11,7 +11,7 @@ from tbsched.advice.explain.facts import Facts
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Event, Launch, Sequence, with_launches
 
-MOST_PAUSE = 5e-4  # seconds between calls; in a longer one the host does something else
+MAX_PAUSE_SECONDS = 5e-4  # seconds between calls; in a longer one the host does something else
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,32 +56,29 @@ Proposer: TypeAlias = Callable[[Facts, int, Cause], Iterator[Proposal]]
 
 
 def edited(
-    facts: Facts,
-    what: str,
-    events: Mapping[int, Event | None],
-    condition: str = "",
+    facts: Facts, what: str, events: Mapping[int, Event | None], condition: str = "",
     gaps: tuple[float, ...] | None = None,
-) -> Proposal:
+) -> Proposal:  # fmt: skip
     """Returns the change of some events by their places, and of the gaps between calls."""
     edits = Edits(events, facts.program.host if gaps is None else gaps)
     return Proposal(what, *_applied(facts, edits), condition, edits=edits)
 
 
-def both(facts: Facts, one: Proposal, other: Proposal) -> Proposal | None:
-    """Returns two changes together; None if they change the same event, or more than events."""
-    if one.edits is None or other.edits is None or one.spec or other.spec:
+def joined_proposal(facts: Facts, first: Proposal, second: Proposal) -> Proposal | None:
+    """Returns the proposal of both changes; None: they change one event, or more than events."""
+    if first.edits is None or second.edits is None or first.spec or second.spec:
         return None
-    events = dict(one.edits.events)
-    for place, event in other.edits.events.items():
+    events = dict(first.edits.events)
+    for place, event in second.edits.events.items():
         if place in events and None not in (events[place], event) and events[place] != event:
             return None
         events[place] = None if events.get(place, event) is None else event
     gaps = tuple(
         max(0.0, a + b - given)  # both save their part of it
-        for a, b, given in zip(one.edits.gaps, other.edits.gaps, facts.program.host, strict=True)
+        for a, b, given in zip(first.edits.gaps, second.edits.gaps, facts.program.host, strict=True)
     )
-    conditions = dict.fromkeys(each for each in (one.condition, other.condition) if each)
-    return edited(facts, f"{one.what}; and {other.what}", events, "; ".join(conditions), gaps)
+    conditions = dict.fromkeys(each for each in (first.condition, second.condition) if each)
+    return edited(facts, f"{first.what}; and {second.what}", events, "; ".join(conditions), gaps)
 
 
 def relaunched(
@@ -94,10 +91,8 @@ def relaunched(
 
 
 def _applied(facts: Facts, edits: Edits) -> tuple[Sequence, tuple[float, ...]]:
-    """Returns the changed program and its gaps.
-
-    The time before a call that is not made passes before the next one of its thread.
-    """
+    """Returns the changed program and its gaps. The time before a call that is not made passes
+    before the next one of its thread."""
     events: list[Event] = []
     gaps: list[float] = []
     kept: dict[int, float] = {}

@@ -6,59 +6,65 @@ from collections.abc import Callable, Iterator, Mapping
 
 from tbsched.advice.account.idle import FIRST_USE, HOST, SYNCHRONIZE
 from tbsched.advice.explain.changes.copies import (
-    copies_ahead,
-    copies_together,
-    pinned_memory,
-    to_gpu_first,
+    propose_copies_ahead,
+    propose_copies_to_gpu_first,
+    propose_joined_copies,
+    propose_pinned_memory,
 )
-from tbsched.advice.explain.changes.events import without_edge, without_event
-from tbsched.advice.explain.changes.graphs import as_graphs
+from tbsched.advice.explain.changes.events import propose_no_edge, propose_no_event_wait
+from tbsched.advice.explain.changes.graphs import propose_graphs
 from tbsched.advice.explain.changes.hosts import (
-    no_pauses,
+    propose_no_host_work,
+    propose_no_memory_calls,
+    propose_no_pauses,
+    propose_no_synchronisation,
     warmed_up,
-    without_calls,
-    without_synchronisation,
-    without_work,
 )
-from tbsched.advice.explain.changes.kernels import fused, without_moved_data
+from tbsched.advice.explain.changes.kernels import propose_fusion, propose_no_moved_data
 from tbsched.advice.explain.changes.launches import (
-    issued_first,
-    more_connections,
-    more_urgent,
-    other_block_size,
-    other_carveout,
-    other_stream,
-    several_streams,
+    propose_block_size,
+    propose_carveout,
+    propose_connections,
+    propose_earlier_issue,
+    propose_other_stream,
+    propose_priority,
+    propose_several_streams,
 )
-from tbsched.advice.explain.changes.operators import without_nonzero
+from tbsched.advice.explain.changes.operators import propose_no_nonzero
 from tbsched.advice.explain.changes.proposal import Proposal, Proposer
 from tbsched.advice.explain.explanation import COPY
 from tbsched.advice.explain.facts import Facts
 
-_ROOM: tuple[Proposer, ...] = (other_block_size, issued_first, more_urgent)
+_ROOM: tuple[Proposer, ...] = (propose_block_size, propose_earlier_issue, propose_priority)
 PROPOSERS: Mapping[str, tuple[Proposer, ...]] = {
     HOST: (
-        without_calls,
-        without_work,
-        without_synchronisation,
-        pinned_memory,
-        as_graphs,
-        no_pauses,
+        propose_no_memory_calls,
+        propose_no_host_work,
+        propose_no_synchronisation,
+        propose_pinned_memory,
+        propose_graphs,
+        propose_no_pauses,
     ),
-    SYNCHRONIZE: (without_synchronisation,),
-    COPY: (to_gpu_first, pinned_memory, copies_ahead),
-    "stream": (other_stream, several_streams, to_gpu_first, pinned_memory, copies_ahead),
-    "event": (without_event, pinned_memory),
-    "node": (without_edge,),
-    "legacy_stream": (other_stream, several_streams, pinned_memory),
-    "hardware_queue": (more_connections, issued_first),
-    FIRST_USE: (warmed_up, no_pauses),
-    "queue": (issued_first, more_urgent),
-    "turn": (issued_first, more_urgent),
-    "priority": (issued_first, more_urgent),
-    "local_memory": (issued_first,),
-    "configuration": (other_carveout, issued_first),
-    "shared_memory": (other_carveout, *_ROOM),
+    SYNCHRONIZE: (propose_no_synchronisation,),
+    COPY: (propose_copies_to_gpu_first, propose_pinned_memory, propose_copies_ahead),
+    "stream": (
+        propose_other_stream,
+        propose_several_streams,
+        propose_copies_to_gpu_first,
+        propose_pinned_memory,
+        propose_copies_ahead,
+    ),
+    "event": (propose_no_event_wait, propose_pinned_memory),
+    "node": (propose_no_edge,),
+    "legacy_stream": (propose_other_stream, propose_several_streams, propose_pinned_memory),
+    "hardware_queue": (propose_connections, propose_earlier_issue),
+    FIRST_USE: (warmed_up, propose_no_pauses),
+    "queue": (propose_earlier_issue, propose_priority),
+    "turn": (propose_earlier_issue, propose_priority),
+    "priority": (propose_earlier_issue, propose_priority),
+    "local_memory": (propose_earlier_issue,),
+    "configuration": (propose_carveout, propose_earlier_issue),
+    "shared_memory": (propose_carveout, *_ROOM),
     "cooperative": _ROOM,
     "registers": _ROOM,
     "slots": _ROOM,
@@ -66,8 +72,8 @@ PROPOSERS: Mapping[str, tuple[Proposer, ...]] = {
 }
 # Tried whatever waited for what: other work, of which there is less.
 LESS_WORK: tuple[Callable[[Facts], Iterator[Proposal]], ...] = (
-    fused,
-    without_nonzero,
-    without_moved_data,
-    copies_together,
+    propose_fusion,
+    propose_no_nonzero,
+    propose_no_moved_data,
+    propose_joined_copies,
 )

@@ -34,7 +34,7 @@ from tbsched.program.sequence import (
     WriteValue,
 )
 
-MOST_EVENTS = 500
+MAX_EVENTS = 500
 Work: TypeAlias = Event | Node
 _OWN_QUEUE_BYTES = 64 << 10  # larger copies take no hardware queue, whatever the device
 # Calls that let other threads call while they wait (docs/explanation/hosts.md).
@@ -65,18 +65,18 @@ class Operation:
 
     @property
     def is_launch(self) -> bool:
-        """Whether a kernel of the user runs."""
+        """Whether it launches a kernel of the user."""
         return isinstance(self.work, Launch)
 
     @property
     def is_kernel(self) -> bool:
-        """Whether it may take room on SMs: also copies and memsets that the driver's kernels do."""
+        """Whether it may take room on SMs, as copies and memsets by the driver's kernels do."""
         work = self.work
         return isinstance(work, Launch | Memset) or (isinstance(work, Copy) and work.kind == "d2d")
 
     @property
     def holds_queue(self) -> bool:
-        """Returns whether it may take a hardware queue."""
+        """Whether it may take a hardware queue."""
         work = self.work
         if isinstance(work, Copy):
             return work.bytes <= _OWN_QUEUE_BYTES or work.kind == "d2d"
@@ -88,7 +88,7 @@ class Operation:
 
     @property
     def is_held_call(self) -> bool:
-        """Returns whether the host thread waits in the call."""
+        """Whether it is a call in which the host thread waits."""
         work = self.work
         if isinstance(work, HostCall):
             return work.waits is not None
@@ -133,26 +133,27 @@ class Operations:
 
     @property
     def launches(self) -> int:
-        """How many of the operations are launches."""
+        """Number of operations that are launches."""
         return len(self.sequence.launches)
 
 
 def check_events(owner: str, sequence: Sequence) -> None:
-    """Refuses what is not looked at beside launches.
-
-    Raises:
-        ValueError: naming the event.
-    """
-    if len(sequence) > MOST_EVENTS:
+    """Checks that a program has only events that the analysis covers, and not too many. Raises
+    ValueError: naming the event."""
+    if len(sequence) > MAX_EVENTS:
         raise ValueError(
-            f"{owner}: {len(sequence)} events with other work than launches, at most {MOST_EVENTS}"
+            f"{owner}: {len(sequence)} events with other work than launches, at most {MAX_EVENTS}"
         )
-    happen = {one.completion_event for one in sequence.launches if one.completion_event is not None}
+    completion_events = {
+        launch.completion_event
+        for launch in sequence.launches
+        if launch.completion_event is not None
+    }
     for number, event in enumerate(sequence):
         nodes = event.graph.nodes if isinstance(event, GraphLaunch) else (event,)
         for node in nodes:
             waited = node.event if isinstance(node, WaitEvent | Synchronize) else None
-            if waited is not None and waited in happen:
+            if waited is not None and waited in completion_events:
                 raise ValueError(
                     f"{owner}: event {number}, {shown(node)}, waits for a launch's "
                     "completion_event, which is not looked at"
@@ -166,14 +167,14 @@ def check_events(owner: str, sequence: Sequence) -> None:
 
 
 def other_work(sequence: Sequence) -> tuple[Work, ...]:
-    """Returns all work that is no launch, in order, with that of graphs."""
-    found: list[Work] = []
+    """Returns all work other than launches, in order, that of graphs included."""
+    work: list[Work] = []
     for event in sequence:
         if isinstance(event, GraphLaunch):
-            found += event.graph.transfers
+            work += event.graph.transfers
         elif not isinstance(event, Launch | Release):
-            found.append(event)
-    return tuple(found)
+            work.append(event)
+    return tuple(work)
 
 
 def operations_of(sequence: Sequence, after: Iterable[tuple[int, int]] = ()) -> Operations:
@@ -188,44 +189,44 @@ def operations_of(sequence: Sequence, after: Iterable[tuple[int, int]] = ()) -> 
         ValueError: the pairs and the program force operations before themselves.
     """
     blocking = _blocking_streams(sequence)
-    made: list[Operation] = []
+    operations: list[Operation] = []
     edges: list[tuple[int, int]] = []  # of graphs
     for number, event in enumerate(sequence):
         if isinstance(event, GraphLaunch):
             stream, is_blocking = _InGraph(event.stream), blocking.get(event.stream, True)
-            at = len(made)
-            edges += [(at + first, at + second) for first, second in event.graph.edges]
-            made += [
+            offset = len(operations)
+            edges += [(offset + first, offset + second) for first, second in event.graph.edges]
+            operations += [
                 Operation(number, node, stream, is_blocking, event.host)
                 for node in event.graph.nodes
             ]
         elif not isinstance(event, Release):
-            made.append(_operation(number, event, blocking))
-    order = sorted(range(len(made)), key=lambda k: not made[k].is_launch)
-    rows = [made[k] for k in order]
-    place = {k: number for number, k in enumerate(order)}
+            operations.append(_operation(number, event, blocking))
+    order = sorted(range(len(operations)), key=lambda k: not operations[k].is_launch)
+    rows = [operations[k] for k in order]
+    new_number = {k: number for number, k in enumerate(order)}
     for first, second in edges:
-        row = rows[place[second]]
-        rows[place[second]] = replace(row, nodes=(*row.nodes, place[first]))
+        row = rows[new_number[second]]
+        rows[new_number[second]] = replace(row, nodes=(*row.nodes, new_number[first]))
     started: dict[int, tuple[int, ...]] = {}
     pairs = []
     for first, second in after:
         started[second] = (*started.get(second, ()), first)
         pairs.append((rows[first].event, rows[second].event))
     unawaited = _unawaited(sequence, {number for pair in pairs for number in pair})
-    earlier = _earlier(sequence, rows, pairs, unawaited)
-    silent = unawaited - _asked_by_stream(sequence, blocking)
+    earlier = _called_before(sequence, rows, pairs, unawaited)
+    silent = unawaited - _awaited_by_stream(sequence, blocking)
     return Operations(sequence, tuple(rows), earlier, silent, started)
 
 
 def stream_of(operation: Operation) -> object:
-    """Returns the stream, also of a node of a graph; None of a call."""
+    """Returns the stream of an operation or graph node; None: it is a call."""
     stream = operation.stream
     return stream.stream if isinstance(stream, _InGraph) else stream
 
 
 def _operation(number: int, event: Event, blocking: dict[object, bool]) -> Operation:
-    """Returns an event as an operation with its stream, and whether that blocks."""
+    """Returns the operation of an event."""
     host = getattr(event, "host", 0)
     if isinstance(event, HostCall | Synchronize):
         return Operation(number, event, None, False, host)
@@ -238,7 +239,7 @@ def _operation(number: int, event: Event, blocking: dict[object, bool]) -> Opera
 
 
 def _blocking_streams(sequence: Sequence) -> dict[object, bool]:
-    """Returns of each stream with work that says so whether the legacy stream waits for it."""
+    """Returns for each stream whether the legacy stream waits for it, as its work says."""
     return {
         event.stream: not event.non_blocking
         for event in sequence
@@ -247,8 +248,8 @@ def _blocking_streams(sequence: Sequence) -> dict[object, bool]:
     }
 
 
-def _unawaited(sequence: Sequence, asked: Set[int]) -> frozenset[int]:
-    """Returns the records without timing for which nothing waits, but for those that are asked."""
+def _unawaited(sequence: Sequence, kept: Set[int]) -> frozenset[int]:
+    """Returns numbers of event records without timing that nothing waits for, without given ones."""
     others = (event for event in sequence if not isinstance(event, RecordEvent))
     awaited = {number for event in others for number in _cuda_events(event)}
     return frozenset(
@@ -258,16 +259,14 @@ def _unawaited(sequence: Sequence, asked: Set[int]) -> frozenset[int]:
         and event.stream != LEGACY_STREAM  # others wait for that one
         and not event.timing  # it holds a hardware queue
         and event.event not in awaited
-        and k not in asked
+        and k not in kept
     )
 
 
-def _asked_by_stream(sequence: Sequence, blocking: dict[object, bool]) -> frozenset[int]:
-    """Returns the records that may be the only work of a stream for which a host thread waits.
-
-    The record waits for the legacy stream, so the thread does.
-    """
-    asked = {
+def _awaited_by_stream(sequence: Sequence, blocking: dict[object, bool]) -> frozenset[int]:
+    """Returns the records that may be the only work of a stream for which a host thread waits. The
+    record waits for the legacy stream, so the thread does."""
+    awaited_streams = {
         event.stream
         for event in sequence
         if isinstance(event, Synchronize) or (isinstance(event, HostCall) and event.waits)
@@ -276,15 +275,15 @@ def _asked_by_stream(sequence: Sequence, blocking: dict[object, bool]) -> frozen
         k
         for k, event in enumerate(sequence)
         if isinstance(event, RecordEvent)
-        and event.stream in asked
+        and event.stream in awaited_streams
         and blocking.get(event.stream, True)
     )
 
 
-def _earlier(
+def _called_before(
     sequence: Sequence, rows: list[Operation], pairs: list[tuple[int, int]], unawaited: Set[int]
 ) -> tuple[Mask, ...]:
-    """Returns of each event those that are called before it in any case."""
+    """Returns for each event a mask of those that are called before it in any order."""
     calls = {row.event for row in rows if row.is_held_call}
     free = {k for k, event in enumerate(sequence) if isinstance(event, Launch)} | unawaited
     before: list[Mask] = [
@@ -298,14 +297,11 @@ def _earlier(
     ]
     for first, second in pairs:
         before[second] |= 1 << first
-    return _closed(before)
+    return _transitive_closure(before)
 
 
 def _keep_order(first: Event, second: Event, waits: bool) -> bool:
-    """Returns whether two events, not both launches, are called in order.
-
-    ``waits``: whether the host thread waits in one of the calls.
-    """
+    """Returns whether two events keep the order of their calls."""
     if getattr(first, "host", 0) != getattr(second, "host", 0):
         return False
     is_same_stream = _stream(first) == _stream(second) is not None
@@ -313,44 +309,42 @@ def _keep_order(first: Event, second: Event, waits: bool) -> bool:
 
 
 def _stream(event: Event) -> object:
+    """Returns the stream of an event; None: a call that is in no stream."""
     is_call = isinstance(event, HostCall | Synchronize)
     return None if is_call else getattr(event, "stream", None)
 
 
 def _cuda_events(event: Event) -> frozenset[int]:
-    """Returns the CUDA events that are recorded, or waited for, by an event or nodes of it."""
+    """Returns the numbers of CUDA events that an event, or its nodes, records or waits for."""
     nodes = event.graph.nodes if isinstance(event, GraphLaunch) else (event,)
     marks = (node for node in nodes if isinstance(node, RecordEvent | WaitEvent | Synchronize))
     return frozenset(mark.event for mark in marks if mark.event is not None)
 
 
-def _closed(before: list[Mask]) -> tuple[Mask, ...]:
-    """Returns the transitive closure.
-
-    Raises:
-        ValueError: there is a circle.
-    """
-    found = list(before)
-    left = set(range(len(found)))
+def _transitive_closure(before: list[Mask]) -> tuple[Mask, ...]:
+    """Returns the masks with all that is before through others, too. Raises ValueError: there is a
+    circle."""
+    closed = list(before)
+    remaining = set(range(len(closed)))
     done: Mask = 0
-    while left:
-        free = {k for k in left if not before[k] & ~done}
+    while remaining:
+        free = {k for k in remaining if not before[k] & ~done}
         if not free:
             raise ValueError(
                 "coresident.after: a circle with the order of the sequence: events "
-                f"{sorted(left)[:5]} would wait for themselves"
+                f"{sorted(remaining)[:5]} would wait for themselves"
             )
         for k in free:
-            found[k] = functools.reduce(
-                operator.or_, map(found.__getitem__, members(before[k])), before[k]
+            closed[k] = functools.reduce(
+                operator.or_, map(closed.__getitem__, members(before[k])), before[k]
             )
-        left -= free
+        remaining -= free
         done |= mask(free)
-    return tuple(found)
+    return tuple(closed)
 
 
 def queue_users(rows: Iterable[Operation]) -> int:
-    """Returns how many streams, and first nodes of graphs, take hardware queues."""
+    """Returns the number of streams and first graph nodes that take hardware queues."""
     streams: set[object] = set()
     for number, row in enumerate(rows):
         if row.holds_queue:

@@ -30,11 +30,11 @@ from tbsched.program.sequence import (
     with_launches,
 )
 
-MOST_ORDERS = 1000
-_MOST_PAIRS = 5_000_000  # of operations, in all orders
-_MOST_AIMED = 40  # operations that may not happen, for each of which an order is made
-_LONGEST = STEP / 10  # seconds of other work in a play
-_LARGEST = 1 << 20  # bytes
+MAX_ORDERS = 1000
+_MAX_PAIRS = 5_000_000  # of operations, in all orders
+_MAX_AIMED_ORDERS = 40  # operations that may not happen, for each of which an order is made
+_MAX_OTHER_SECONDS = STEP / 10  # seconds of other work in a play
+_MAX_BYTES = 1 << 20  # bytes
 
 
 @dataclass(slots=True)
@@ -42,53 +42,51 @@ class Plays:
     """Plays the orders of a program's calls.
 
     Attributes:
-        doubtful: whether an order was found for which it is not known whether all happens.
-        taken: how many predictions it took.
+        is_uncertain: whether an order was found for which it is not known whether all happens.
+        predictions: how many predictions it took.
     """
 
     problem: Problem
     work: Operations
-    doubtful: bool = False
-    taken: int = 0
+    is_uncertain: bool = False
+    predictions: int = 0
 
-    def hung(self, found: Happening) -> Stranding | None:
-        """Returns an order of calls in which an operation never happens; None: none was found.
+    def find_hang(self, sure: Happening) -> Stranding | None:
+        """Returns an order of calls in which an operation never happens; None: none is found.
 
         Args:
-            found: what is sure to happen in all orders.
+            sure: what is sure to happen in all orders.
         """
-        most = min(MOST_ORDERS, 10 + _MOST_PAIRS // len(self.work.rows) ** 2)
-        orders = itertools.chain(self._aimed(found), self._orders())
+        most = min(MAX_ORDERS, 10 + _MAX_PAIRS // len(self.work.rows) ** 2)
+        orders = itertools.chain(self._aimed_orders(sure), self._orders())
         for count, order in enumerate(orders, 1):
             if count > most or time.monotonic() > self.problem.deadline:
-                self.doubtful = True
+                self.is_uncertain = True
                 return None
-            hung = self._hangs(order)
+            hung = self._hang_of_order(order)
             if hung is not None:
-                return self._without_others(order, hung)
+                return self._shrunk(order, hung)
         return None
 
-    def _aimed(self, found: Happening) -> Iterator[tuple[int, ...]]:
-        """Yields orders in which the calls come so that an operation waits in vain."""
+    def _aimed_orders(self, sure: Happening) -> Iterator[tuple[int, ...]]:
+        """Yields orders in which calls come so that an operation waits for what cannot happen."""
         rows, earlier = self.work.rows, self.work.called_before
-        for number in found.missing()[:_MOST_AIMED]:
+        for number in sure.missing()[:_MAX_AIMED_ORDERS]:
             pairs = [
-                (rows[wait.of].event, rows[at].event)
-                for at, wait in found.chain(number)
-                if rows[wait.of].event != rows[at].event and wait.cause != "value"
+                (rows[wait.awaited].event, rows[waiter].event)
+                for waiter, wait in sure.chain(number)
+                if rows[wait.awaited].event != rows[waiter].event and wait.cause != "value"
             ]
             before = list(earlier)
             for first, second in pairs:
                 before[second] |= 1 << first
-            order = _sorted(before)
+            order = _topological_order(before)
             if order is not None:
                 yield order
 
     def _orders(self) -> Iterator[tuple[int, ...]]:
-        """Yields all orders of calls, that of the sequence first.
-
-        What delays nothing, and is not asked about, is called as soon as it can be.
-        """
+        """Yields all orders of calls, that of the sequence first. What delays nothing, and is not
+        asked about, is called as soon as it can be."""
         earlier = self.work.called_before
         every = mask(range(len(earlier)))
         asked = {self.work.rows[k].event for group in self.problem.groups for k in group}
@@ -105,20 +103,20 @@ class Plays:
 
         return longer((), 0)
 
-    def _hangs(self, order: tuple[int, ...]) -> Stranding | None:
-        """Returns the hang of an order, if the predictor and the rules agree on it."""
-        found = self._happening(order)
-        missing = found.missing()
+    def _hang_of_order(self, order: tuple[int, ...]) -> Stranding | None:
+        """Returns the hang of an order; None: there is none, or predictor and rules disagree."""
+        happening_ = self._happening_in(order)
+        missing = happening_.missing()
         if not missing:
             return None
-        self.taken += 1
-        late = self._late(order, missing)
+        self.predictions += 1
+        late = self._never_happening(order, missing)
         if not late:
-            self.doubtful = True
+            self.is_uncertain = True
             return None
         stranded, waiting = next(iter(late.items()))
-        cause, behind = found.why(stranded)
-        events = [self._shortened(event) for event in order]
+        cause, behind = happening_.why(stranded)
+        events = [self._quick_event(event) for event in order]
         place = {event: k for k, event in enumerate(order)}
         launches = [
             k for k, row in enumerate(self.work.rows) if row.is_launch and row.event in place
@@ -130,46 +128,47 @@ class Plays:
             waiting,
         )  # fmt: skip
 
-    def _happening(self, order: tuple[int, ...]) -> Happening:
-        """Returns what happens in an order; nothing waits for what its host never calls."""
+    def _happening_in(self, order: tuple[int, ...]) -> Happening:
+        """Returns what happens in an order of calls, in which a hung host calls nothing more."""
         place = {event: k for k, event in enumerate(order)}
         calls: set[int] = set(order)
 
         def before(first: int, second: int) -> bool:
+            """Returns whether the first event is called before the second in this order."""
             return first in calls and place[first] < place.get(second, -1)
 
         while True:
-            found = happening(Waits(self.work, self.problem.spec, before), self.problem.groups)
-            kept = {event for event in calls if not self._never_called(event, found)}
-            if kept == calls:
-                return found
-            calls = kept
+            sure = happening(Waits(self.work, self.problem.spec, before), self.problem.groups)
+            still_called = {event for event in calls if not self._never_called(event, sure)}
+            if still_called == calls:
+                return sure
+            calls = still_called
 
-    def _never_called(self, event: int, found: Happening) -> bool:
-        """Returns whether the call of an event is never made, as its host waits for ever."""
+    def _never_called(self, event: int, sure: Happening) -> bool:
+        """Returns whether an event is never called, because its host waits for ever."""
         rows = self.work.rows
         return any(
-            wait.of not in (found.ended if wait.end else found.begun)
-            and (rows[wait.of].is_held_call or wait.of in self.work.started.get(k, ()))
+            wait.awaited not in (sure.ended if wait.for_end else sure.begun)
+            and (rows[wait.awaited].is_held_call or wait.awaited in self.work.started.get(k, ()))
             for k, row in enumerate(rows)
             if row.event == event
-            for wait in found.rows[k]
+            for wait in sure.rows[k]
             if wait.cause == "host"
         )
 
-    def _late(self, order: tuple[int, ...], missing: list[int]) -> dict[int, int]:
-        """Plays an order; returns the missing operations that never happen, and their blocks."""
+    def _never_happening(self, order: tuple[int, ...], missing: list[int]) -> dict[int, int]:
+        """Returns the missing operations that never happen when played, with their blocks."""
         rows = self.work.rows
         events: list[Event] = []
         probes: dict[int, int] = {}  # of a probe its number among the transfers
         numbers: dict[int, tuple[bool, int]] = {}  # of an operation: a launch, and its number
         launches = transfers = 0
-        own: dict[int, list[int]] = {}
+        numbers_of: dict[int, list[int]] = {}
         for k, row in enumerate(rows):
-            own.setdefault(row.event, []).append(k)
+            numbers_of.setdefault(row.event, []).append(k)
         for number in order:
-            events.append(self._shortened(number))
-            for k in own.get(number, ()):
+            events.append(self._quick_event(number))
+            for k in numbers_of.get(number, ()):
                 if rows[k].is_launch:
                     numbers[k] = (True, launches)
                     launches += 1
@@ -183,58 +182,62 @@ class Plays:
         spec, policy = self.problem.spec, self.problem.policy
         trace = predict(Sequence(events), spec, policy, host=_gaps(events))
         assert trace.transfer_ns is not None
-        found = {}
+        never = {}
         for k in missing:
             is_launch, number = numbers.get(k, (False, probes.get(k, -1)))
             if is_launch:
                 if blocks := late_blocks(trace, number):
-                    found[k] = blocks
+                    never[k] = blocks
             elif number >= 0:
                 begin, end = trace.transfer_ns[number]
                 if begin < 0 or end >= FOREVER * 1e9:
-                    found[k] = 0
-        return found
+                    never[k] = 0
+        return never
 
-    def _shortened(self, number: int) -> Event:
-        """Returns an event whose kernels stay for ever, and that else takes little time."""
+    def _quick_event(self, number: int) -> Event:
+        """Returns an event with kernels that never end, and other work that takes little time."""
         event = self.work.sequence[number]
         if isinstance(event, Launch | GraphLaunch):
             short = Sequence([event])
-            (event,) = with_launches(short, [endless(one) for one in short.launches])
+            (event,) = with_launches(short, [endless(launch) for launch in short.launches])
             return event
         if isinstance(event, Copy | Memset):
-            bytes_ = min(event.bytes, _LARGEST)
-            duration = None if event.duration is None else min(event.duration, _LONGEST)
+            bytes_ = min(event.bytes, _MAX_BYTES)
+            duration = None if event.duration is None else min(event.duration, _MAX_OTHER_SECONDS)
             return replace(event, bytes=bytes_, duration=duration)
         if isinstance(event, HostFunction | HostCall):
-            return replace(event, duration=min(event.duration, _LONGEST))
+            return replace(event, duration=min(event.duration, _MAX_OTHER_SECONDS))
         return event
 
-    def _without_others(self, order: tuple[int, ...], hung: Stranding) -> Stranding:
-        """Returns the same hang without launches of no group that it does not need."""
+    def _shrunk(self, order: tuple[int, ...], hung: Stranding) -> Stranding:
+        """Returns the same hang without launches, of no group, that it does not need."""
         rows = self.work.rows
         keep = {rows[k].event for group in self.problem.groups for k in group}
         keep |= {rows[k].event for first in self.work.started.values() for k in first}
         keep |= {k for k in order if not isinstance(self.work.sequence[k], Launch)}
-        chain = {rows[wait.of].event for _, wait in self._happening(order).chain(hung.stranded)}
+        chain = {
+            rows[wait.awaited].event for _, wait in self._happening_in(order).chain(hung.stranded)
+        }
         shortest = tuple(k for k in order if k in keep | chain)
         for gone in (None, *sorted(chain - keep)):
             left = tuple(k for k in shortest if k != gone)
-            shorter = self._hangs(left) if time.monotonic() < self.problem.deadline else None
+            shorter = (
+                self._hang_of_order(left) if time.monotonic() < self.problem.deadline else None
+            )
             if shorter is not None and shorter.stranded == hung.stranded:
                 shortest, hung = left, shorter
         return hung
 
 
 def _probe(stream: object, blocking: bool, host: int) -> HostFunction:
-    """Returns a host function that runs when a value, or a call, has happened."""
+    """Returns a host function that shows when a value or a call has happened."""
     if isinstance(stream, int | str):
         return HostFunction(stream=stream, non_blocking=not blocking, host=host)  # type: ignore[arg-type]
     return HostFunction(non_blocking=True, host=host)
 
 
 def _gaps(events: list[Event]) -> tuple[float, ...]:
-    """Returns delays with which the calls come in order, each when the last one has had effect."""
+    """Returns delays of calls, in seconds: each is made when the one before has had effect."""
     step = min(STEP, FOREVER / (2 * len(events)))
     latest: dict[int, int] = {}
     gaps = []
@@ -245,8 +248,8 @@ def _gaps(events: list[Event]) -> tuple[float, ...]:
     return tuple(gaps)
 
 
-def _sorted(before: list[int]) -> tuple[int, ...] | None:
-    """Returns the events in an order that they allow; None: there is a circle."""
+def _topological_order(before: list[int]) -> tuple[int, ...] | None:
+    """Returns the events in an order that the masks allow; None: there is a cycle."""
     order: list[int] = []
     called = 0
     while len(order) < len(before):

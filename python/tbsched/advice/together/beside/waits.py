@@ -44,15 +44,15 @@ class Wait:
     """What an operation waits for.
 
     Attributes:
-        of: the number of the operation that is waited for.
+        awaited: the number of the operation that is waited for.
         cause: why, a word as in ``Placement.limiter``; ``host``: a call does not return;
             ``copy_engine``: a copy stands before it in its channel.
-        end: whether it waits for the end, and not for the begin.
+        for_end: whether it waits for the end, and not for the begin.
     """
 
-    of: int
+    awaited: int
     cause: str
-    end: bool = True
+    for_end: bool = True
 
 
 class Waits:
@@ -77,55 +77,63 @@ class Waits:
         self._streams = [stream_of(row) for row in rows]
         self._held_calls = {k for k, row in enumerate(rows) if row.is_held_call}
         # Launches that set up local memory, and waits for events that nobody has recorded.
-        self._growing = {k for k, row in enumerate(rows) if self._grows(row)}
+        self._local_memory_launches = {
+            k for k, row in enumerate(rows) if self._sets_up_local_memory(row)
+        }
         waits = [k for k, row in enumerate(rows) if isinstance(row.work, WaitEvent)]
-        self._empty = {k for k in waits if not self.records(k)}
+        self._waits_without_record = {k for k in waits if not self.records(k)}
         streams: dict[str, set[object]] = {}
         for row in rows:
             if (engine := self._engine(row)) is not None:
                 streams.setdefault(engine, set()).add(stream_of(row))
         # Copy engines with more streams than channels.
-        self._crowded = {one for one, using in streams.items() if len(using) > spec.copy_channels}
+        self._crowded_engines = {
+            one for one, using in streams.items() if len(using) > spec.copy_channels
+        }
 
-    def of(self, number: int) -> Iterator[Wait]:
-        """Yields what an operation waits for."""
+    def waits_of(self, number: int) -> Iterator[Wait]:
+        """Yields all that an operation waits for."""
         rows = self.work.rows
-        own = rows[number]
-        for other in own.nodes:
+        operation = rows[number]
+        for other in operation.nodes:
             yield Wait(other, "node")
         for other, row in enumerate(rows):
-            if row.event == own.event or row.event in self.work.silent:
+            if row.event == operation.event or row.event in self.work.silent:
                 continue
-            if not self.before(row.event, own.event):
+            if not self.before(row.event, operation.event):
                 continue
-            are_in_streams = own.stream is not None and row.stream is not None
-            if are_in_streams and not self._empty & {number, other}:
-                yield from self._in_streams(number, other)
-            if other in self._held_calls or number in self._held_calls or self._growing:
-                yield from self._of_hosts(number, other)
+            are_in_streams = operation.stream is not None and row.stream is not None
+            if are_in_streams and not self._waits_without_record & {number, other}:
+                yield from self._stream_waits(number, other)
+            if (
+                other in self._held_calls
+                or number in self._held_calls
+                or self._local_memory_launches
+            ):
+                yield from self._host_waits(number, other)
         for other in self.work.started.get(number, ()):
             yield Wait(other, "host", not rows[other].is_launch)
-        if isinstance(own.work, WaitEvent):
+        if isinstance(operation.work, WaitEvent):
             for record in self.records(number):
                 yield Wait(record, "event")
 
     def records(self, number: int) -> list[int]:
-        """Returns the records of a CUDA event that may be the latest before a call."""
+        """Returns the records of a CUDA event that may be the latest before a wait's call."""
         rows = self.work.rows
-        own = rows[number]
-        assert isinstance(own.work, WaitEvent | Synchronize)
-        of_event = [
+        op = rows[number]
+        assert isinstance(op.work, WaitEvent | Synchronize)
+        records_of_event = [
             other
             for other, row in enumerate(rows)
-            if isinstance(row.work, RecordEvent) and row.work.event == own.work.event
+            if isinstance(row.work, RecordEvent) and row.work.event == op.work.event
         ]
-        inside = [other for other in of_event if self._comes_before(other, number)]
+        inside = [other for other in records_of_event if self._comes_before(other, number)]
         if inside:  # in the same graph
             return inside
-        found = [
+        candidates = [
             other
-            for other in of_event
-            if rows[other].event != own.event and self.before(rows[other].event, own.event)
+            for other in records_of_event
+            if rows[other].event != op.event and self.before(rows[other].event, op.event)
         ]
 
         def replaced(record: int, other: int) -> bool:
@@ -133,20 +141,20 @@ class Waits:
             first, second = rows[record].event, rows[other].event
             if first == second:
                 return self._comes_before(record, other)
-            return not self.before(second, first) and not self.before(own.event, second)
+            return not self.before(second, first) and not self.before(op.event, second)
 
         return [
             record
-            for record in found
-            if not any(other != record and replaced(record, other) for other in found)
+            for record in candidates
+            if not any(other != record and replaced(record, other) for other in candidates)
         ]
 
-    def _comes_before(self, one: int, other: int) -> bool:
-        """Returns whether a node waits, by edges of its graph, for another one."""
-        return one != other and one in reachable([other], lambda k: self.work.rows[k].nodes)
+    def _comes_before(self, first: int, second: int) -> bool:
+        """Returns whether a graph's edges put one node before another."""
+        return first != second and first in reachable([second], lambda k: self.work.rows[k].nodes)
 
-    def _in_streams(self, number: int, other: int) -> Iterator[Wait]:
-        """Yields waits of work in a stream for earlier work."""
+    def _stream_waits(self, number: int, other: int) -> Iterator[Wait]:
+        """Yields the waits of work in a stream for earlier work."""
         own, row = self.work.rows[number], self.work.rows[other]
         stream, before = self._streams[number], self._streams[other]
         if stream == before:
@@ -157,13 +165,13 @@ class Waits:
             yield Wait(other, "node")
         if isinstance(own.work, Launch) and own.work.first_use:
             yield Wait(other, "first_use")
-        if number in self._growing:
+        if number in self._local_memory_launches:
             yield Wait(other, "local_memory")
         if isinstance(row.work, Launch) and row.work.first_use:
             # The kernel is loaded when all before it has ended.
             for third, one in enumerate(self.work.rows):
                 is_other = third != number and one.event != row.event and one.stream is not None
-                is_other = is_other and third not in self._empty
+                is_other = is_other and third not in self._waits_without_record
                 if is_other and all(self.before(one.event, k.event) for k in (row, own)):
                     yield Wait(third, "first_use")
         if not self.all_causes or stream == before:
@@ -173,20 +181,24 @@ class Waits:
         if self._kernels > self.spec.resident_grids and own.is_kernel and row.is_kernel:
             yield Wait(other, "grids")
         if (
-            self._crowded
-            and (engine := self._engine(own)) in self._crowded
+            self._crowded_engines
+            and (engine := self._engine(own)) in self._crowded_engines
             and (engine == self._engine(row))
         ):
             yield Wait(other, "copy_engine", False)
 
-    def _of_hosts(self, number: int, other: int) -> Iterator[Wait]:
-        """Yields waits for calls of hosts that return, and of these for work."""
+    def _host_waits(self, number: int, other: int) -> Iterator[Wait]:
+        """Yields waits for host calls that return, and waits of host calls for work."""
         own, row = self.work.rows[number], self.work.rows[other]
         if other in self._held_calls and (own.host == row.host or self._holds_others(other)):
             yield Wait(other, "host")
-        if self.all_causes and other in self._growing:
+        if self.all_causes and other in self._local_memory_launches:
             yield Wait(other, "host", False)
-        if number not in self._held_calls or row.stream is None or other in self._empty:
+        if (
+            number not in self._held_calls
+            or row.stream is None
+            or other in self._waits_without_record
+        ):
             return
         work = own.work
         if isinstance(work, Synchronize) and work.event is not None:
@@ -197,13 +209,13 @@ class Waits:
             if work.stream is None or legacy or work.stream == self._streams[other]:
                 yield Wait(other, "host")
 
-    def _grows(self, row: Operation) -> bool:
+    def _sets_up_local_memory(self, row: Operation) -> bool:
         """Returns whether a launch sets up local memory, for which the GPU must be idle."""
         work = row.work
         return isinstance(work, Launch) and work.local_memory > self.spec.local_memory_initial
 
     def _holds_others(self, number: int) -> bool:
-        """Returns whether a call of a host may hold up other threads while it waits."""
+        """Returns whether a host's call may hold up other threads while it waits."""
         row = self.work.rows[number]
         if not self.all_causes or isinstance(row.work, Synchronize):
             return False
@@ -212,7 +224,7 @@ class Waits:
         return row.stream == LEGACY_STREAM
 
     def _engine(self, row: Operation) -> str | None:
-        """Returns the copy engine in a channel of which a copy stands; nodes of graphs do not."""
+        """Returns the copy engine of a copy; None: no copy by an engine, or a graph's node."""
         work = row.work
         if not isinstance(work, Copy) or work.kind == "d2d" or row.is_node:
             return None
@@ -220,6 +232,7 @@ class Waits:
 
 
 def _graph_of(work: Operations, node: Operation) -> Graph:
+    """Returns the graph that a node belongs to."""
     event = work.sequence[node.event]
     assert isinstance(event, GraphLaunch)
     return event.graph
@@ -241,76 +254,76 @@ class Happening:
     ended: frozenset[int]
 
     def happened(self, number: int) -> bool:
-        """Returns whether a launch is sure to begin, or another operation to end."""
+        """Returns whether a launch surely begins, or another operation surely ends."""
         is_launch = self.waits.work.rows[number].is_launch
         return number in (self.begun if is_launch else self.ended)
 
     def missing(self) -> list[int]:
-        """Returns the operations of groups that are not sure to happen."""
+        """Returns the operations of groups that do not surely happen."""
         return [k for group in self.groups for k in group if not self.happened(k)]
 
-    def unmet(self, number: int) -> Wait | None:
-        """Returns the first thing that an operation waits for in vain."""
+    def first_unmet(self, number: int) -> Wait | None:
+        """Returns the first wait of an operation that is never met; None: all are met."""
         for wait in self.rows[number]:
-            if wait.of not in (self.ended if wait.end else self.begun):
+            if wait.awaited not in (self.ended if wait.for_end else self.begun):
                 return wait
         writes = writes_for(self.waits, number) if number not in self.ended else []
         return Wait(writes[0], "value") if writes else None
 
     def chain(self, number: int) -> list[tuple[int, Wait]]:
-        """Returns what an operation waits for in vain, what that waits for, and so on."""
-        found: list[tuple[int, Wait]] = []
-        seen, at = {number}, number
-        while (wait := self.unmet(at)) is not None:
-            found.append((at, wait))
-            at = wait.of
-            if at in seen:
+        """Returns the unmet wait of an operation, that of the awaited one, and so on."""
+        chain_: list[tuple[int, Wait]] = []
+        seen, current = {number}, number
+        while (wait := self.first_unmet(current)) is not None:
+            chain_.append((current, wait))
+            current = wait.awaited
+            if current in seen:
                 break
-            seen.add(at)
-        return found
+            seen.add(current)
+        return chain_
 
     def why(self, number: int) -> tuple[str, int | None]:
-        """Returns the cause for which an operation waits, and the launch that holds it up."""
+        """Returns why an operation waits for ever: the cause, and the launch that holds it up."""
         rows = self.waits.work.rows
         causes: list[str] = []
         last = number
         for _, wait in self.chain(number):
             causes.append(wait.cause)
-            last = wait.of
-            if rows[last].is_launch and wait.end:
+            last = wait.awaited
+            if rows[last].is_launch and wait.for_end:
                 break
         else:
             if isinstance(rows[last].work, WaitValue) and last not in self.ended:
                 causes.append("value")
         # What the order of a stream or graph only passes on is not the reason.
-        cause = next((one for one in causes if one not in ("stream", "node")), None)
+        cause = next((cause_ for cause_ in causes if cause_ not in ("stream", "node")), None)
         behind = last if rows[last].is_launch and last != number else None
         return cause or (causes[0] if causes else "value"), behind
 
 
 def writes_for(waits: Waits, number: int) -> list[int]:
-    """Returns the writes that end a wait for a value; none, if it is no such wait."""
-    own = waits.work.rows[number].work
-    if not isinstance(own, WaitValue) or own.value == 0:
+    """Returns the writes that end a wait for a value; none: it is not such a wait."""
+    wait = waits.work.rows[number].work
+    if not isinstance(wait, WaitValue) or wait.value == 0:
         return []
     return [
         k
         for k, row in enumerate(waits.work.rows)
         if isinstance(row.work, WriteValue)
-        and row.work.name == own.name
-        and row.work.value >= own.value
+        and row.work.name == wait.name
+        and row.work.value >= wait.value
     ]
 
 
-def _lowers(waits: Waits, number: int, write: int) -> bool:
-    """Returns whether another write may lower the value after a write, before it is seen."""
-    own = waits.work.rows[number].work
-    assert isinstance(own, WaitValue)
+def _may_lower(waits: Waits, number: int, write: int) -> bool:
+    """Returns whether some write may lower the value after ``write``, before the wait sees it."""
+    wait = waits.work.rows[number].work
+    assert isinstance(wait, WaitValue)
     rows = waits.work.rows
     return any(
         isinstance(row.work, WriteValue)
-        and row.work.name == own.name
-        and row.work.value < own.value
+        and row.work.name == wait.name
+        and row.work.value < wait.value
         and not (
             stream_of(row) == stream_of(rows[write])
             and not waits.before(rows[write].event, row.event)
@@ -320,13 +333,13 @@ def _lowers(waits: Waits, number: int, write: int) -> bool:
 
 
 def happening(waits: Waits, groups: Groups) -> Happening:
-    """Returns what is sure to happen: the least fixed point."""
+    """Returns which operations surely begin and end: the least fixed point of their waits."""
     work = waits.work
     count = len(work.rows)
-    rows = tuple(tuple(waits.of(number)) for number in range(count))
+    rows = tuple(tuple(waits.waits_of(number)) for number in range(count))
     group_of = {number: group for group in groups for number in group}
     writes = {
-        number: [k for k in writes_for(waits, number) if not _lowers(waits, number, k)]
+        number: [k for k in writes_for(waits, number) if not _may_lower(waits, number, k)]
         for number, row in enumerate(work.rows)
         if isinstance(row.work, WaitValue) and row.work.value
     }
@@ -347,7 +360,7 @@ def happening(waits: Waits, groups: Groups) -> Happening:
         changed = False
         for number in range(count):
             if number not in begun and all(
-                wait.of in (ended if wait.end else begun) for wait in rows[number]
+                wait.awaited in (ended if wait.for_end else begun) for wait in rows[number]
             ):
                 begun.add(number)
                 changed = True
@@ -357,41 +370,43 @@ def happening(waits: Waits, groups: Groups) -> Happening:
     return Happening(waits, groups, rows, frozenset(begun), frozenset(ended))
 
 
-def _is_sure(work: Operations, number: int, wait: Wait) -> bool:
-    """Returns whether no other record of a CUDA event can take the place of the awaited one."""
-    own, record = work.rows[number], work.rows[wait.of].work
-    if not isinstance(own.work, WaitEvent | Synchronize) or not isinstance(record, RecordEvent):
+def _is_certain_wait(work: Operations, number: int, wait: Wait) -> bool:
+    """Returns whether no other record of the CUDA event can replace the awaited one."""
+    waiter, record = work.rows[number], work.rows[wait.awaited].work
+    if not isinstance(waiter.work, WaitEvent | Synchronize) or not isinstance(record, RecordEvent):
         return True
-    if own.work.event != record.event:
+    if waiter.work.event != record.event:
         return True
     return all(
-        row.host == own.host
+        row.host == waiter.host
         for row in work.rows
         if getattr(row.work, "event", None) == record.event
     )
 
 
 def sure_waits(work: Operations, spec: DeviceSpec) -> tuple[frozenset[int], ...]:
-    """Returns of each operation the launches whose end it waits for in every order of calls."""
+    """Returns for each operation the launches whose end it awaits in every order of calls."""
 
     def before(first: int, second: int) -> bool:
+        """Returns whether the first event is called before the second in every order."""
         return bool(work.called_before[second] >> first & 1)
 
     waits = Waits(work, spec, before, all_causes=False)
     rows = [
-        tuple(wait for wait in waits.of(number) if _is_sure(work, number, wait))
+        tuple(wait for wait in waits.waits_of(number) if _is_certain_wait(work, number, wait))
         for number in range(len(work.rows))
     ]
-    found: list[frozenset[int]] = [frozenset()] * len(rows)
+    awaited: list[frozenset[int]] = [frozenset()] * len(rows)
     changed = True
     while changed:
         changed = False
-        for number, own in enumerate(rows):
-            more = found[number].union(*(found[wait.of] for wait in own))
-            more |= {wait.of for wait in own if wait.end and work.rows[wait.of].is_launch}
+        for number, waits_ in enumerate(rows):
+            more = awaited[number].union(*(awaited[wait.awaited] for wait in waits_))
+            ends = {wait.awaited for wait in waits_ if wait.for_end}
+            more |= {k for k in ends if work.rows[k].is_launch}
             if writes := writes_for(waits, number):
-                more |= frozenset.intersection(*(found[k] for k in writes))
-            if more != found[number]:
-                found[number] = more
+                more |= frozenset.intersection(*(awaited[k] for k in writes))
+            if more != awaited[number]:
+                awaited[number] = more
                 changed = True
-    return tuple(found)
+    return tuple(awaited)

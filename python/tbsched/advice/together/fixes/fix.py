@@ -56,20 +56,20 @@ class Unproved:
         return Fix(kind, text, launches, self.problem.after, self.problem.groups)
 
     def solved_by(self, changed: Problem) -> bool:
-        """Returns whether the changed problem is proved to be safe."""
+        """Returns whether a changed problem is proved safe."""
         return proved(changed, self.stranding)
 
 
 def each_and_all(numbers: Iterable[int]) -> Iterator[list[int]]:
     """Yields each launch alone, then all of them; nothing, if there are none."""
-    every = list(numbers)
-    yield from ([number] for number in every)
-    if every:
-        yield every
+    all_numbers = list(numbers)
+    yield from ([number] for number in all_numbers)
+    if all_numbers:
+        yield all_numbers
 
 
 def fixed(problem: Problem, fix: Fix) -> Problem:
-    """Returns the problem after a fix."""
+    """Returns the problem with a fix applied."""
     return replace(
         problem, launches=fix.launches, after=fix.after, groups=fix.groups,
         spec=fix.device or problem.spec, around=fix.sequence or problem.around,

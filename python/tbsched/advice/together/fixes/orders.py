@@ -6,13 +6,13 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from tbsched.advice.together.deciding import decided
+from tbsched.advice.together.deciding import decide
 from tbsched.advice.together.fixes.fix import Fix, Unproved
 from tbsched.advice.together.given import Pairs, is_order, to_launch
 from tbsched.advice.together.problem import Problem, Stranding
 from tbsched.program.sequence import Launch
 
-_PLAYS = 10_000  # budget for the next witness, which is found soon if there is one
+_MAX_PLAYS = 10_000  # budget for the next witness, which is found soon if there is one
 # Sizes by which all launches are ordered, the largest blocks first.
 _SIZES: tuple[Callable[[Launch], int], ...] = (
     lambda launch: launch.shared_memory,
@@ -28,32 +28,32 @@ def order(unproved: Unproved) -> Iterator[Fix]:
     """
     problem = unproved.problem
     yield from _after_other_work(unproved)
-    kinds = [_kind(problem, number) for number in range(len(problem.launches))]
+    kinds = [_exchange_key(problem, number) for number in range(len(problem.launches))]
     tried = set()
     for pair in itertools.product(problem.members, range(len(problem.launches))):
         alike = (kinds[pair[0]], kinds[pair[1]])
         if pair[0] != pair[1] and alike not in tried:
             tried.add(alike)
-            yield from _fix(problem, [pair])
+            yield from _order_fix(problem, [pair])
     if problem.around is not None:
         return
-    found: list[tuple[int, int]] = []
+    pairs_: list[tuple[int, int]] = []
     stranding: Stranding | None = unproved.stranding
-    while stranding is not None and (new := _missing_pairs(stranding, (*problem.after, *found))):
-        found += new
-        if not is_order([*problem.after, *found]):
+    while stranding is not None and (new := _missing_pairs(stranding, (*problem.after, *pairs_))):
+        pairs_ += new
+        if not is_order([*problem.after, *pairs_]):
             break
-        yield from _fix(problem, found)
-        ordered = replace(problem, after=(*problem.after, *found))
-        stranding = decided(replace(ordered, plays=min(_PLAYS, problem.plays))).stranding
+        yield from _order_fix(problem, pairs_)
+        ordered = replace(problem, after=(*problem.after, *pairs_))
+        stranding = decide(replace(ordered, plays=min(_MAX_PLAYS, problem.plays))).stranding
     for size in _SIZES:
-        pairs = _in_order(problem, size)
-        if _holds(unproved, pairs):
-            yield from _fix(problem, _needed(unproved, pairs))
+        pairs = _pairs_by_size(problem, size)
+        if _is_solved(unproved, pairs):
+            yield from _order_fix(problem, _minimal_pairs(unproved, pairs))
 
 
 def _after_other_work(unproved: Unproved) -> Iterator[Fix]:
-    """Yields pairs of an operation that is no launch, and a launch: the stranded one first."""
+    """Yields fixes by which a launch waits for an operation other than a launch."""
     problem, stranding = unproved.problem, unproved.stranding
     launches = list(range(len(problem.launches)))
     others = list(range(len(launches), problem.count))
@@ -61,50 +61,51 @@ def _after_other_work(unproved: Unproved) -> Iterator[Fix]:
         others.sort(key=lambda number: number != stranding.stranded)
         launches.sort(key=lambda number: number != stranding.behind)
     for pair in itertools.product(others, launches):
-        yield from _fix(problem, [pair])
+        yield from _order_fix(problem, [pair])
 
 
-def _kind(problem: Problem, number: int) -> tuple[object, ...]:
-    """Returns what two launches share of which either may be in the place of the other."""
-    groups = tuple(at for at, group in enumerate(problem.groups) if number in group)
+def _exchange_key(problem: Problem, number: int) -> tuple[object, ...]:
+    """Returns a key that is equal for launches that can take each other's place."""
+    groups = tuple(index for index, group in enumerate(problem.groups) if number in group)
     launch = problem.launches[number]
-    is_own = launch.stream is not None or any(number in pair for pair in problem.after)
+    is_ordered = launch.stream is not None or any(number in pair for pair in problem.after)
     # A first use is known by the kernel's name: that kernel is loaded.
     unnamed = launch if launch.first_use else replace(launch, name=None)
-    return unnamed, groups, number if is_own else None
+    return unnamed, groups, number if is_ordered else None
 
 
 def _missing_pairs(stranding: Stranding, after: Pairs) -> list[tuple[int, int]]:
-    """Returns new pairs that place the stranded launch before all that arrived first."""
+    """Returns new pairs that put the stranded launch before all that arrived before it."""
     before = stranding.order[: stranding.order.index(stranding.stranded)]
     pairs = [(stranding.stranded, other) for other in before]
     return [pair for pair in pairs if pair not in after]
 
 
-def _in_order(problem: Problem, size: Callable[[Launch], int]) -> list[tuple[int, int]]:
-    """Returns pairs that order the launches of groups by size, and the others behind them."""
+def _pairs_by_size(problem: Problem, size: Callable[[Launch], int]) -> list[tuple[int, int]]:
+    """Returns pairs that order the groups' launches by size, and the others behind them."""
     members = sorted(problem.members, key=lambda number: -size(problem.launches[number]))
     others = [k for k in range(len(problem.launches)) if k not in members]
     return [*itertools.pairwise(members), *((members[-1], other) for other in others)]
 
 
-def _holds(unproved: Unproved, pairs: Iterable[tuple[int, int]]) -> bool:
+def _is_solved(unproved: Unproved, pairs: Iterable[tuple[int, int]]) -> bool:
+    """Returns whether the problem with more pairs is proved safe."""
     problem = unproved.problem
     after = (*problem.after, *pairs)
     return is_order(after) and unproved.solved_by(replace(problem, after=after))
 
 
-def _needed(unproved: Unproved, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Returns the pairs without those that are not needed."""
+def _minimal_pairs(unproved: Unproved, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Returns the pairs without those that the proof does not need."""
     for pair in list(pairs):
-        others = [each for each in pairs if each != pair]
-        if _holds(unproved, others):
+        others = [other for other in pairs if other != pair]
+        if _is_solved(unproved, others):
             pairs = others
     return pairs
 
 
-def _fix(problem: Problem, pairs: list[tuple[int, int]]) -> Iterator[Fix]:
-    """Yields the fix that adds these pairs to the order of arrival, unless it has them."""
+def _order_fix(problem: Problem, pairs: list[tuple[int, int]]) -> Iterator[Fix]:
+    """Yields the fix that adds pairs to the order of arrival, unless they are in it."""
     after: Pairs = (*problem.after, *pairs)
     if len(set(after)) < len(after) or not is_order(after):
         return
@@ -112,7 +113,7 @@ def _fix(problem: Problem, pairs: list[tuple[int, int]]) -> Iterator[Fix]:
     for first, rows in itertools.groupby(sorted(pairs), key=lambda pair: pair[0]):
         later = to_launch(problem.launches, (second for _, second in rows))
         if first < len(problem.launches):
-            words.append(f"{later} when all blocks of {problem.called(first)} have started")
+            words.append(f"{later} when all blocks of {problem.name_of(first)} have started")
         else:
-            words.append(f"{later} when {problem.called(first)} is over")
+            words.append(f"{later} when {problem.name_of(first)} is over")
     yield Fix("order", "; ".join(words), problem.launches, after, problem.groups)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tbsched.advice.together.fixes.fix import Fix, Unproved
-from tbsched.advice.together.given import called
+from tbsched.advice.together.given import name_of
 from tbsched.advice.together.problem import Problem
 from tbsched.counting import counted
 from tbsched.hardware.partitions import split_sms
@@ -16,38 +16,38 @@ from tbsched.program.partition import Partition
 
 
 def partition(unproved: Unproved) -> Iterator[Fix]:
-    """Yields one launch in a part of the SMs, the others in the rest.
+    """Yields fixes that keep one launch on a part of the SMs, and the others on the rest.
 
     The launches of a group run whole, or not at all. So the part is the smallest one, unless it or
     the rest slows down launches of no group: those get as many SMs as can be.
     """
     problem = unproved.problem
     launches = problem.launches
-    if len(launches) < 2 or any(one.partition is not None for one in launches):
+    if len(launches) < 2 or any(launch_.partition is not None for launch_ in launches):
         return
     splits = itertools.product(_splits(problem.spec), range(len(launches)))
-    for (part, rest), number in sorted(splits, key=lambda split: -_left_to_others(problem, *split)):
+    for (part, rest), number in sorted(splits, key=lambda split: -_sms_for_others(problem, *split)):
         launch = launches[number]
         changes = {
-            other: replace(one, partition=part if other == number else rest)
-            for other, one in enumerate(launches)
+            other: replace(launch_, partition=part if other == number else rest)
+            for other, launch_ in enumerate(launches)
         }
-        name = called(launches, number)
+        name = name_of(launches, number)
         text = f"keep {name} on {counted(len(part), 'SM')} and the others on the other {len(rest)}"
         text += " (green contexts)"
         if launch.blocks <= len(part) * problem.spec.blocks_per_sm:
             yield unproved.changed("partition", text, changes)
 
 
-def _left_to_others(problem: Problem, split: tuple[Partition, Partition], number: int) -> int:
-    """Returns the fewest SMs of a launch of no group, if one launch gets the first part."""
+def _sms_for_others(problem: Problem, split: tuple[Partition, Partition], number: int) -> int:
+    """Returns the fewest SMs that a launch of no group keeps if one launch gets a part."""
     part, rest = split
     others = set(range(len(problem.launches))) - set(problem.members)
     return min((len(part if other == number else rest) for other in others), default=0)
 
 
 def _splits(spec: DeviceSpec) -> Iterator[tuple[Partition, Partition]]:
-    """Yields splits into a group of SMs and the rest, by the size of the group."""
+    """Yields splits of the SMs into a group and the rest, by the size of the group."""
     if not spec.gpcs or not spec.coscheduled_sms:
         return
     sizes = set()

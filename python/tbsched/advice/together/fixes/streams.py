@@ -13,9 +13,9 @@ from tbsched.program.sequence import LEGACY_STREAM, GraphLaunch, Launch, Sequenc
 
 
 def streams(unproved: Unproved) -> Iterator[Fix]:
-    """Yields a stream of its own for the launch that waits, for each, then for all of them."""
+    """Yields fixes with a stream of its own for one launch, for each, then for all."""
     launches = unproved.problem.launches
-    often = Counter(one.stream for one in launches)
+    often = Counter(launch.stream for launch in launches)
     shared = [
         number
         for number, one in enumerate(launches)
@@ -23,36 +23,37 @@ def streams(unproved: Unproved) -> Iterator[Fix]:
     ]
     for numbers in each_and_all(shared):
         what = to_launch(launches, numbers)
-        each = "a stream of its own" if len(numbers) == 1 else "a stream each"
+        kind_ = "a stream of its own" if len(numbers) == 1 else "a stream each"
         legacy = any(launches[number].stream == LEGACY_STREAM for number in numbers)
-        kind = f"{each} (cudaStreamNonBlocking)" if legacy else each
-        changes = {number: _alone(launches[number]) for number in numbers}
+        kind = f"{kind_} (cudaStreamNonBlocking)" if legacy else kind_
+        changes = {number: _in_own_stream(launches[number]) for number in numbers}
         yield unproved.changed("streams", f"{what} in {kind}", changes)
     yield from _non_blocking(unproved)
 
 
 def _non_blocking(unproved: Unproved) -> Iterator[Fix]:
-    """Yields a non-blocking stream for each one with copies, memsets or host functions."""
+    """Yields fixes with a non-blocking stream in place of one with copies or host functions."""
     program = unproved.problem.program
     if program is None:
         return
     for number, event in enumerate(program):
         if not isinstance(event, Transfer) or event.non_blocking or event.stream == LEGACY_STREAM:
             continue
-        own = event.stream
+        stream = event.stream
         changed = Sequence(
             replace(other, non_blocking=True)
             if isinstance(other, Launch | GraphLaunch | Transfer)
-            and (k == number or (own is not None and other.stream == own))
+            and (k == number or (stream is not None and other.stream == stream))
             else other
             for k, other in enumerate(program)
         )
-        what = "its own stream" if own is None else f"stream {own}"
+        what = "its own stream" if stream is None else f"stream {stream}"
         text = f"make {what}, of the {type(event).__name__} (event {number}), non-blocking"
         fix = unproved.changed("streams", f"{text} (cudaStreamNonBlocking)", {})
         yield replace(fix, launches=changed.launches, sequence=changed)
 
 
-def _alone(launch: Launch) -> Launch:
+def _in_own_stream(launch: Launch) -> Launch:
+    """Returns the launch without a numbered stream; non-blocking if it was in the legacy one."""
     legacy = launch.stream == LEGACY_STREAM
     return replace(launch, stream=None, non_blocking=launch.non_blocking or legacy)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from tbsched.advice.together.above import MOST_IN_ALL_ORDERS
+from tbsched.advice.together.above import MAX_FOR_ALL_ORDERS
 from tbsched.advice.together.fixes.fix import Fix, Unproved, fixed
 from tbsched.advice.together.fixes.orders import order
 from tbsched.advice.together.fixes.partitions import partition
@@ -28,43 +28,44 @@ KINDS: tuple[Callable[[Unproved], Iterator[Fix]], ...] = (
 )  # fmt: skip
 
 # Those that help a launch which never reaches the scheduler.
-OF_ARRIVAL = (order, streams, loading, set_up)
+ARRIVAL_KINDS = (order, streams, loading, set_up)
 
 # Limit of the events that each kind of change tries, in programs that do more than launch.
-_MOST_EVENTS_TRIED = 2000
+_MAX_EVENTS_TRIED = 2000
 
 # Divisor of the plays for each change, if there are too many launches to play all orders, or no
 # witness that refutes most changes: most are proved soon or never.
-_SHARE = 30
+_PLAYS_DIVISOR = 30
 
 
 def fixes_of(unproved: Unproved) -> tuple[Fix, ...]:
-    """Returns the smallest change of each kind that the search proves safe."""
+    """Returns the smallest change of each kind that is proved to make a problem safe."""
     problem = unproved.problem
     if any(len(group) > problem.spec.resident_grids for group in problem.groups):
         return ()  # no change but fewer launches lets the GPU take all of them
-    if len(problem.launches) > MOST_IN_ALL_ORDERS or unproved.stranding is None:
-        fewer = replace(problem, plays=problem.plays // _SHARE)
+    if len(problem.launches) > MAX_FOR_ALL_ORDERS or unproved.stranding is None:
+        fewer = replace(problem, plays=problem.plays // _PLAYS_DIVISOR)
         unproved = replace(unproved, problem=fewer)
-    found: list[Fix] = []
+    fixes: list[Fix] = []
     stranding = unproved.stranding
-    kinds = KINDS if stranding is None or stranding.host is None else OF_ARRIVAL
+    kinds = KINDS if stranding is None or stranding.host is None else ARRIVAL_KINDS
     program = problem.around
-    most = None if program is None else max(8, _MOST_EVENTS_TRIED // len(program))
+    most = None if program is None else max(8, _MAX_EVENTS_TRIED // len(program))
     with bar("looking for changes", len(kinds)) as advance:
         for number, kind in enumerate(kinds):
             for fix in itertools.islice(kind(unproved), most):
                 if unproved.problem.deadline <= time.monotonic():
-                    return tuple(found)
+                    return tuple(fixes)
                 advance(number)
-                if _holds(unproved, fix):
+                if _is_solved(unproved, fix):
                     changed = fixed(unproved.problem, fix).program
-                    found.append(replace(fix, sequence=changed))
+                    fixes.append(replace(fix, sequence=changed))
                     break
-    return tuple(found)
+    return tuple(fixes)
 
 
-def _holds(unproved: Unproved, fix: Fix) -> bool:
+def _is_solved(unproved: Unproved, fix: Fix) -> bool:
+    """Returns whether a fix is proved to make the problem safe."""
     try:
         return unproved.solved_by(fixed(unproved.problem, fix))
     except ValueError:  # the device refuses a launch of it

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from tbsched.advice.together.capacity import capacity
 from tbsched.advice.together.given import with_blocks
-from tbsched.advice.together.greatest import greatest
+from tbsched.advice.together.greatest import greatest_holding
 from tbsched.advice.together.problem import deadline_in
-from tbsched.advice.together.ranks.coresident import Asking, Devices
-from tbsched.advice.together.ranks.room import apart, check_launches
-from tbsched.advice.together.ranks.work import Work, work_of
+from tbsched.advice.together.ranks.coresident import Devices, SafetyCheck
+from tbsched.advice.together.ranks.room import check_launches, on_own_stream_and_gpu
+from tbsched.advice.together.ranks.work import LaunchOrder, work_of
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.prediction.model import policy_of
 from tbsched.prediction.program_device import with_connections
@@ -25,23 +25,15 @@ _KERNEL = "\0 the kernel"  # a group of its own; no group of a program has a nam
 
 
 def budget_ranks(
-    launch: Launch,
-    devices: Devices,
-    *,
-    beside: Iterable[Launch] | Sequence,
-    policy: str | None,
-    plays: int,
-    seconds: float | None,
-) -> int | None:
-    """Returns the largest grid: :func:`tbsched.budget` with a list of devices.
-
-    Raises:
-        TypeError, ValueError: as that.
-    """
+    launch: Launch, devices: Devices, *, beside: Iterable[Launch] | Sequence, policy: str | None,
+    plays: int, seconds: float | None,
+) -> int | None:  # fmt: skip
+    """Returns the largest grid: :func:`tbsched.budget` with a list of devices. Raises TypeError or
+    ValueError: as that."""
     instance("budget", "launch", launch, Launch)
     if not devices:
         raise ValueError("budget.device: a device is needed, got none")
-    specs = tuple(with_connections("budget", find_device(each), None) for each in devices)
+    specs = tuple(with_connections("budget", find_device(device), None) for device in devices)
     sequence = instance("budget", "beside", beside, Sequence)
     for name, gpu in (("launch", launch.gpu), ("beside", sequence.gpus - 1)):
         if gpu >= len(specs):
@@ -53,59 +45,58 @@ def budget_ranks(
             f"budget.launch: Launch.meets is {launch.meets!r}; the grid of a kernel that meets "
             "others is among the fixes of coresident"
         )
-    if not any(one.meets for one in sequence.launches):
+    if not any(launch_.meets for launch_ in sequence.launches):
         raise ValueError("budget.beside: no launch meets another; Launch(meets=name) says which do")
     check_launches("budget.beside", sequence, specs, policy)
-    hosts = [one.host for one in sequence.launches if one.gpu == launch.gpu]
+    hosts = [launch_.host for launch_ in sequence.launches if launch_.gpu == launch.gpu]
     host = hosts[0] if hosts else launch.host
     kernel = replace(launch, host=host, stream=None, duration=0.0)  # its time does not matter
     spec = specs[launch.gpu]
     alone = replace(kernel, gpu=0, host=0, duration=None)
     spec.check(Sequence([with_blocks(alone, alone.cluster)]))
     most = capacity(alone, spec, policy=policy).blocks // launch.cluster
-    asking = Asking(
+    asking = SafetyCheck(
         specs, (), policy_of(spec, policy) if policy else None,
         integer("budget", "plays", plays, 0, MAX_PLAYS), deadline_in("budget", seconds),
     )  # fmt: skip
 
     def safe(clusters: int) -> bool:
         """Returns whether a grid of so many blocks is safe."""
-        one = with_blocks(kernel, clusters * launch.cluster)
-        works = (_with_kernel(sequence, one, asking, stays) for stays in (True, False))
-        return _others_find_room(asking, sequence, one) and all(
-            _ends(asking, work) for work in works
+        launch_ = with_blocks(kernel, clusters * launch.cluster)
+        works = (_with_kernel(sequence, launch_, asking, stays) for stays in (True, False))
+        return _others_surely_run(asking, sequence, launch_) and all(
+            _surely_ends(asking, work) for work in works
         )
 
     with pulse("looking for the largest grid"):
-        return greatest(0, most, safe) * launch.cluster or None
+        return greatest_holding(0, most, safe) * launch.cluster or None
 
 
-def _others_find_room(asking: Asking, sequence: Sequence, kernel: Launch) -> bool:
+def _others_surely_run(asking: SafetyCheck, sequence: Sequence, kernel: Launch) -> bool:
     """Returns whether launches that meet no other are proved to run while the kernel stays."""
     spec = asking.specs[kernel.gpu]
     policy = policy_of(spec, asking.policy)
-    there = [one for one in sequence.launches if one.gpu == kernel.gpu]
-    ending = [apart(one, number) for number, one in enumerate(there)]
-    for one in there:
-        if one.meets is None or one.in_block_order:
-            part = one if one.cooperative else with_blocks(one, one.cluster)
-            staying = [apart(each, len(there)) for each in (kernel, part)]
+    on_gpu = [launch for launch in sequence.launches if launch.gpu == kernel.gpu]
+    ending = [on_own_stream_and_gpu(other, number) for number, other in enumerate(on_gpu)]
+    for other in on_gpu:
+        if other.meets is None or other.in_block_order:
+            part = other if other.cooperative else with_blocks(other, other.cluster)
+            staying = [on_own_stream_and_gpu(each, len(on_gpu)) for each in (kernel, part)]
             if spec.resident_grids == 1 or not finds_room(staying, ending, spec, policy):
                 return False
     return True
 
 
-def _ends(asking: Asking, work: Work) -> bool:
-    """Returns whether all groups of the program are proved to end."""
-    found, why = asking.standstills_of(work)
-    return not why and all(each.groups == {_KERNEL} for each in found)
+def _surely_ends(check: SafetyCheck, work: LaunchOrder) -> bool:
+    """Returns whether a program is proved to end, but for the kernel that stays."""
+    standstills, why = check.standstills_of(work)
+    return not why and all(standstill.groups == {_KERNEL} for standstill in standstills)
 
 
-def _with_kernel(sequence: Sequence, kernel: Launch, asking: Asking, stays: bool) -> Work:
-    """Returns the order of the program, and a kernel that arrives at any time.
-
-    If it stays, it ends only when the rest has ended; else, at any time.
-    """
+def _with_kernel(
+    sequence: Sequence, kernel: Launch, asking: SafetyCheck, stays: bool
+) -> LaunchOrder:
+    """Returns the program's order and a kernel that arrives at any time; ``stays``: ends last."""
     work = work_of(Sequence([kernel, *sequence]), asking.specs)
     rest = (1 << len(work.launches)) - 2
     launches, before, groups = work.launches, work.ended_before, dict(work.groups)
@@ -116,4 +107,4 @@ def _with_kernel(sequence: Sequence, kernel: Launch, asking: Asking, stays: bool
         groups[_KERNEL] = 1 | 1 << len(launches)
         launches = (replace(kernel, meets=_KERNEL), *launches[1:], last)
         before, earlier = (*before, rest), [*earlier, 0]
-    return Work(launches, before, tuple(earlier), groups, work.unseen)
+    return LaunchOrder(launches, before, tuple(earlier), groups, work.unseen)

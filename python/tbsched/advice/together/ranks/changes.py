@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from tbsched.advice.together.greatest import greatest
+from tbsched.advice.together.greatest import greatest_holding
 from tbsched.program.sequence import Event, Launch, Sequence
 
 
@@ -36,11 +36,9 @@ class RankFix:
 def fixes_of(
     sequence: Sequence, groups: frozenset[str], is_safe: Callable[[Sequence], bool]
 ) -> tuple[RankFix, ...]:
-    """Returns of each kind of change the least that is proved to be enough.
-
-    ``groups``: those that keep each other from ending.
-    """
-    found = []
+    """Returns the smallest change of each kind that is proved to keep the program from hanging.
+    ``groups``: those that keep each other from ending."""
+    fixes = []
     wanted = _first_order(sequence)
     ordered = in_order(sequence, wanted)
     words = ", ".join(wanted[:4]) + (" and so on" if len(wanted) > 4 else "")
@@ -54,15 +52,15 @@ def fixes_of(
     )  # fmt: skip
     for fix in (order, stream):
         if fix.sequence != sequence and is_safe(fix.sequence):
-            found.append(fix)
-    if not found and both.sequence != sequence and is_safe(both.sequence):
-        found.append(both)
-    found += _smaller_grids(sequence, groups, is_safe)
-    return tuple(found)
+            fixes.append(fix)
+    if not fixes and both.sequence != sequence and is_safe(both.sequence):
+        fixes.append(both)
+    fixes += _smaller_grids(sequence, groups, is_safe)
+    return tuple(fixes)
 
 
 def in_order(sequence: Sequence, wanted: list[str]) -> Sequence:
-    """Returns the program with the groups in one order on every host; other work stays in place."""
+    """Returns the program with its groups issued in one order on every host."""
     places: dict[tuple[int, int], list[int]] = {}
     for place, event in enumerate(sequence):
         if isinstance(event, Launch) and event.meets is not None:
@@ -70,14 +68,14 @@ def in_order(sequence: Sequence, wanted: list[str]) -> Sequence:
     events: list[Event] = list(sequence)
     for chosen in places.values():
         rank = {name: k for k, name in enumerate(wanted)}
-        launches = sorted((events[k] for k in chosen), key=lambda one: rank[one.meets])  # type: ignore[union-attr, index]
+        launches = sorted((events[k] for k in chosen), key=lambda launch_: rank[launch_.meets])  # type: ignore[union-attr, index]
         for place, launch in zip(chosen, launches, strict=True):
             events[place] = launch
     return Sequence(events)
 
 
 def in_one_stream(sequence: Sequence) -> Sequence:
-    """Returns the program with all launches that meet in the stream of the GPU's first one."""
+    """Returns the program with all meeting launches in the stream of their GPU's first one."""
     first: dict[int, object] = {}
     events: list[Event] = []
     for event in sequence:
@@ -89,41 +87,43 @@ def in_one_stream(sequence: Sequence) -> Sequence:
 
 
 def _first_order(sequence: Sequence) -> list[str]:
-    """Returns the groups in the order in which the first ranks that have them issue them."""
+    """Returns the names of groups in the order in which the first host with each issues them."""
     hosts = {event.host: None for event in sequence if isinstance(event, Launch)}
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for host in hosts:
         for event in sequence:
             if isinstance(event, Launch) and event.host == host and event.meets is not None:
-                found.setdefault(event.meets)
-    return list(found)
+                names.setdefault(event.meets)
+    return list(names)
 
 
 def _smaller_grids(
     sequence: Sequence, groups: frozenset[str], is_safe: Callable[[Sequence], bool]
 ) -> Iterator[RankFix]:
-    """Yields for each group the largest grid on all ranks that is proved to be enough."""
+    """Yields a fix for each group: the largest grid on all ranks that is proved safe."""
     for name in sorted(groups):
-        most = max(one.blocks // one.cluster for one in _of(sequence, name))
-        if most == 1 or not is_safe(_at_most(sequence, name, 1)):
+        most = max(launch.blocks // launch.cluster for launch in _launches_of_group(sequence, name))
+        if most == 1 or not is_safe(_with_smaller_grids(sequence, name, 1)):
             continue
 
         def is_enough(clusters: int, name: str = name) -> bool:
-            return is_safe(_at_most(sequence, name, clusters))
+            """Returns whether grids of at most some clusters are proved safe."""
+            return is_safe(_with_smaller_grids(sequence, name, clusters))
 
-        changed = _at_most(sequence, name, greatest(1, most - 1, is_enough))
-        blocks = max(one.blocks for one in _of(changed, name))
-        before = max(one.blocks for one in _of(sequence, name))
+        changed = _with_smaller_grids(sequence, name, greatest_holding(1, most - 1, is_enough))
+        blocks = max(launch.blocks for launch in _launches_of_group(changed, name))
+        before = max(launch.blocks for launch in _launches_of_group(sequence, name))
         words = f"at most {blocks} blocks for {name!r} on each GPU, not {before}"
         yield RankFix("grid", words, changed)
 
 
-def _of(sequence: Sequence, name: str) -> list[Launch]:
-    return [one for one in sequence.launches if one.meets == name]
+def _launches_of_group(sequence: Sequence, name: str) -> list[Launch]:
+    """Returns the launches of a group."""
+    return [launch for launch in sequence.launches if launch.meets == name]
 
 
-def _at_most(sequence: Sequence, name: str, clusters: int) -> Sequence:
-    """Returns the program with smaller grids for a group."""
+def _with_smaller_grids(sequence: Sequence, name: str, clusters: int) -> Sequence:
+    """Returns the program with at most some clusters for each launch of a group."""
     events: list[Event] = []
     for event in sequence:
         if isinstance(event, Launch) and event.meets == name:

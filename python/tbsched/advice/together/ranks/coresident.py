@@ -10,14 +10,10 @@ from typing import TypeAlias
 from tbsched.advice.together.given import Pairs, checked_after
 from tbsched.advice.together.problem import deadline_in
 from tbsched.advice.together.ranks.changes import RankFix, fixes_of
-from tbsched.advice.together.ranks.room import Room, check_launches
-from tbsched.advice.together.ranks.standstill import (
-    Standstill,
-    TooManySets,
-    standstills,
-)
-from tbsched.advice.together.ranks.witness import CALL, Search, Witness, longer_words
-from tbsched.advice.together.ranks.work import Work, work_of
+from tbsched.advice.together.ranks.room import GpuRoom, check_launches
+from tbsched.advice.together.ranks.standstill import Standstill, TooManySets, standstills
+from tbsched.advice.together.ranks.witness import CALL, Witness, WitnessSearch, longer_words
+from tbsched.advice.together.ranks.work import LaunchOrder, work_of
 from tbsched.errors import shown
 from tbsched.hardware.assumed import QUEUE, SEVERAL, needs_of, rules_of
 from tbsched.hardware.catalogue import device as find_device
@@ -36,7 +32,7 @@ Device: TypeAlias = str | os.PathLike[str] | DeviceSpec
 Devices: TypeAlias = list[str] | list[DeviceSpec] | list[Device] | tuple[Device, ...]
 
 _IN_ORDER = "if launches arrive at a GPU in the order of its host's calls"
-_MOST_DOUBTS = 200  # ways to hang that are played, and shown
+_MAX_STANDSTILLS = 200  # ways to hang that are played, and shown
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -98,11 +94,11 @@ class RankCoresidency(Shown):
 
 
 @dataclass(slots=True)
-class Asking:
-    """Questions about one program and its changes, for the same GPUs.
+class SafetyCheck:
+    """Checks programs for hangs on the same GPUs, and counts the predictions.
 
     Attributes:
-        taken: how many predictions they took.
+        predictions: how many predictions they took.
     """
 
     specs: tuple[DeviceSpec, ...]
@@ -110,19 +106,19 @@ class Asking:
     policy: str | None
     plays: int
     deadline: float
-    taken: int = 0
+    predictions: int = 0
 
-    def doubts(
+    def possible_hangs(
         self, sequence: Sequence, in_order: bool = True
-    ) -> tuple[Work, list[Standstill], str]:
+    ) -> tuple[LaunchOrder, list[Standstill], str]:
         """Returns the order of a program, what may hang it, and why that is not all."""
         work = work_of(sequence, self.specs, self.after, in_order)
         return work, *self.standstills_of(work)
 
-    def standstills_of(self, work: Work) -> tuple[list[Standstill], str]:
+    def standstills_of(self, work: LaunchOrder) -> tuple[list[Standstill], str]:
         """Returns what may hang launches in some order, and why that is not all."""
         rooms = [
-            Room(work, gpu, spec, policy_of(spec, self.policy), self.plays, self.deadline)
+            GpuRoom(work, gpu, spec, policy_of(spec, self.policy), self.plays, self.deadline)
             for gpu, spec in enumerate(self.specs)
         ]
         found: list[Standstill] = []
@@ -130,16 +126,16 @@ class Asking:
         try:
             for standstill in standstills(work, rooms):
                 found.append(standstill)
-                if len(found) == _MOST_DOUBTS:
+                if len(found) == _MAX_STANDSTILLS:
                     break
         except TooManySets:
             why = why or "too many groups can be under way at a time"
-        self.taken += sum(room.asked for room in rooms)
+        self.predictions += sum(room.predictions for room in rooms)
         return found, why
 
     def is_safe(self, sequence: Sequence, in_order: bool = True) -> bool:
         """Returns whether a program is proved to end."""
-        _, found, why = self.doubts(sequence, in_order)
+        _, found, why = self.possible_hangs(sequence, in_order)
         return not found and not why
 
     def with_condition(self, fix: RankFix) -> RankFix:
@@ -150,25 +146,15 @@ class Asking:
 
 
 def coresident_ranks(
-    program: Iterable[Launch] | Sequence,
-    devices: Devices,
-    *,
-    after: Iterable[tuple[int, int]],
-    fixes: bool,
-    policy: str | None,
-    connections: int | None,
-    plays: int,
-    seconds: float | None,
-) -> RankCoresidency:
-    """Returns whether a program can hang: :func:`tbsched.coresident` with a list of devices.
-
-    Raises:
-        TypeError, ValueError: as that.
-    """
+    program: Iterable[Launch] | Sequence, devices: Devices, *, after: Iterable[tuple[int, int]],
+    fixes: bool, policy: str | None, connections: int | None, plays: int, seconds: float | None,
+) -> RankCoresidency:  # fmt: skip
+    """Returns whether a program can hang: :func:`tbsched.coresident` with a list of devices. Raises
+    TypeError or ValueError: as that."""
     if not devices:
         raise ValueError("coresident.device: a device is needed, got none")
     specs = tuple(
-        with_connections("coresident", find_device(each), connections) for each in devices
+        with_connections("coresident", find_device(device), connections) for device in devices
     )
     sequence = instance("coresident", "launches", program, Sequence)
     for number, launch in enumerate(sequence.launches):
@@ -185,40 +171,38 @@ def coresident_ranks(
     meeting_groups(sequence)
     check_launches("coresident.launches", sequence, specs, policy)
     pairs = checked_after(after, len(sequence.launches))
-    asking = Asking(specs, pairs, policy, plays, deadline_in("coresident", seconds))
+    check = SafetyCheck(specs, pairs, policy, plays, deadline_in("coresident", seconds))
     with pulse("looking for a proof or a witness"):
-        work, found, why = asking.doubts(sequence)
-        search = Search(sequence, specs, pairs, policy, asking.deadline)
-        witness = search.witness(work, found) if found or why else None
+        work, standstills, why = check.possible_hangs(sequence)
+        search = WitnessSearch(sequence, specs, pairs, policy, check.deadline)
+        witness = search.witness(work, standstills) if standstills or why else None
         changes: tuple[RankFix, ...] = ()
-        if fixes and (found or why):
-            stuck = frozenset(name for each in found for name in each.groups) or frozenset(
-                work.groups
-            )
-            changes = tuple(map(asking.with_condition, fixes_of(sequence, stuck, asking.is_safe)))
-    safe = False if witness else None if found or why else True
-    in_order = bool(safe) and not asking.is_safe(sequence, in_order=False)
+        if fixes and (standstills or why):
+            stuck = frozenset(
+                name for standstill_ in standstills for name in standstill_.groups
+            ) or frozenset(work.groups)
+            changes = tuple(map(check.with_condition, fixes_of(sequence, stuck, check.is_safe)))
+    safe = False if witness else None if standstills or why else True
+    in_order = bool(safe) and not check.is_safe(sequence, in_order=False)
     infos = tuple(prepared(spec, policy_of(spec, policy))[1] for spec in specs)
     groups = {
         name: tuple(k for k, one in enumerate(sequence.launches) if one.meets == name)
         for name in work.groups
     }
     return RankCoresidency(
-        infos, sequence, groups, safe, _argument(safe, in_order, witness, sequence, found, why),
+        infos, sequence, groups, safe,
+        _argument(safe, in_order, witness, sequence, standstills, why),
         "order" if safe else "none",
         None if witness is None else witness.sequence, None if witness is None else witness.host,
-        None if witness is None else witness.hang, changes, asking.taken + search.plays, in_order,
+        None if witness is None else witness.hang, changes,
+        check.predictions + search.plays, in_order,
     )  # fmt: skip
 
 
 def _argument(
-    safe: bool | None,
-    in_order: bool,
-    witness: Witness | None,
-    sequence: Sequence,
-    found: list[Standstill],
-    why: str,
-) -> str:
+    safe: bool | None, in_order: bool, witness: Witness | None, sequence: Sequence,
+    standstills: list[Standstill], why: str,
+) -> str:  # fmt: skip
     """Returns the sentence that gives the verdict and its reason."""
     if safe:
         return (
@@ -226,7 +210,7 @@ def _argument(
             "each other in a circle" + (f", {_IN_ORDER}" if in_order else "")
         )
     if witness is not None:
-        first = next((each for each in found if each.certain), None)
+        first = next((each for each in standstills if each.certain), None)
         if first is not None:
             names = " and ".join(map(repr, sorted(first.groups)))
             return (
@@ -236,5 +220,5 @@ def _argument(
         return f"it hangs {late}{longer_words(sequence, witness.sequence)}"
     if why:
         return why
-    names = " and ".join(map(repr, sorted(found[0].groups)))
+    names = " and ".join(map(repr, sorted(standstills[0].groups)))
     return f"{names} may keep each other from room; no delay is known with which they do"

@@ -15,21 +15,21 @@ import numpy as np
 
 from tbsched.advice.together.ranks.room import Stuck
 from tbsched.advice.together.ranks.standstill import Standstill
-from tbsched.advice.together.ranks.work import Work, members
+from tbsched.advice.together.ranks.work import LaunchOrder, members
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.arrays import Float64Array, Int32Array
 from tbsched.program.sequence import Launch, Sequence, with_launches
 from tbsched.traces.trace import Trace
 
-Try: TypeAlias = tuple[Sequence, list[float]]  # a program, and delays of its calls
-Rows: TypeAlias = list[
+TimedProgram: TypeAlias = tuple[Sequence, list[float]]  # a program, and delays of its calls
+BlockDurations: TypeAlias = list[
     list[float]
 ]  # of each launch the durations of its blocks; empty: it has none
 
 UNEVEN = 0.05  # share of its duration by which a block stays longer: GPUs end none together
 _FOREVER = 100.0  # times the time between two arrivals
-_ROUNDS = 4  # other durations change where later blocks are
-_EVERY = (1, 1, 2, 3, 4, 1000)  # all blocks, some with gaps of shared memory between them, or one
+_MAX_ROUNDS = 4  # other durations change where later blocks are
+_STRIDES = (1, 1, 2, 3, 4, 1000)  # all blocks, some with gaps of shared memory between them, or one
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,55 +78,58 @@ class History:
     """
 
     sequence: Sequence
-    work: Work
+    work: LaunchOrder
     standstill: Standstill
     long: float
 
     @property
-    def never(self) -> int:
-        """The launches of groups that do not end."""
-        return self.work.of(self.standstill.groups)
+    def endless_launches(self) -> int:
+        """Mask of the launches of groups that do not end."""
+        return self.work.launches_of(self.standstill.groups)
 
-    def scene(self, stuck: Stuck, specs: tuple[DeviceSpec, ...], drawn: random.Random) -> Scene:
-        """Draws what happens on the GPU of some launches."""
+    def random_scene(
+        self, stuck: Stuck, specs: tuple[DeviceSpec, ...], rng: random.Random
+    ) -> Scene:
+        """Returns random events on the GPU of stuck launches: which blocks stay, and until when."""
         gpu = self.work.launches[stuck.order[0]].gpu
-        first = drawn.choice((0, max(len(other.order) for other in self.standstill.stuck)))
+        first = rng.choice((0, max(len(other.order) for other in self.standstill.stuck)))
         last = first + len(stuck.order)
-        same = drawn.random() < 0.5
+        same = rng.random() < 0.5
         stays: dict[int, Stay] = {}
         comes = {}
-        stay = _stay(specs[gpu], first, last, drawn)
+        stay = _random_stay(specs[gpu], first, last, rng)
         for number, launch in enumerate(self.work.launches):
-            if launch.gpu != gpu or self.never >> number & 1:
+            if launch.gpu != gpu or self.endless_launches >> number & 1:
                 continue
-            stay = stay if same and drawn.random() < 0.8 else _stay(specs[gpu], first, last, drawn)
+            stay = (
+                stay if same and rng.random() < 0.8 else _random_stay(specs[gpu], first, last, rng)
+            )
             stays[number] = stay
-            if number not in stuck.order and drawn.random() < 0.2:
-                comes[number] = drawn.randint(first, last) + 0.25
-        return Scene(stays, comes, first, drawn.random() < 0.3, drawn.random())
+            if number not in stuck.order and rng.random() < 0.2:
+                comes[number] = rng.randint(first, last) + 0.25
+        return Scene(stays, comes, first, rng.random() < 0.3, rng.random())
 
-    def settled(
-        self, scenes: dict[Stuck, Scene], base: Rows, play: Callable[[Try], Trace]
-    ) -> tuple[Rows, Trace]:
-        """Returns durations with which blocks end when they should, and where blocks are then.
-
-        ``base``: durations of blocks that end as soon as they can.
-        """
+    def fitted_durations(
+        self, scenes: dict[Stuck, Scene], base: BlockDurations,
+        play: Callable[[TimedProgram], Trace],
+    ) -> tuple[BlockDurations, Trace]:  # fmt: skip
+        """Returns durations with which blocks end when scenes say, and the trace with them.
+        ``base``: durations of blocks that end as soon as they can."""
         stay = base
-        trace = play(self.program(stay, scenes, ends=False))
-        for _ in range(_ROUNDS):
-            longer = self._longer(base, scenes, trace)
+        trace = play(self.delayed_program(stay, scenes, ends=False))
+        for _ in range(_MAX_ROUNDS):
+            longer = self._lengthened(base, scenes, trace)
             if longer == stay:
                 break
             stay = longer
-            trace = play(self.program(stay, scenes, ends=False))
+            trace = play(self.delayed_program(stay, scenes, ends=False))
         return stay, trace
 
-    def program(self, stay: Rows, scenes: dict[Stuck, Scene], ends: bool = True) -> Try:
-        """Returns the program with these durations, and delays of its calls.
-
-        Unless ``ends``, launches of the standstill stay even if they find room.
-        """
+    def delayed_program(
+        self, stay: BlockDurations, scenes: dict[Stuck, Scene], ends: bool = True
+    ) -> TimedProgram:
+        """Returns the program with some durations, and the delay of each call in seconds. Unless
+        ``ends``, launches of the standstill stay even if they find room."""
         arrives: dict[int, float] = {}
         for stuck, scene in scenes.items():
             arrives |= scene.comes
@@ -143,25 +146,27 @@ class History:
             gaps.append(clocks[host] - now)
         if not ends:
             forever = self.long * _FOREVER
-            stay = [[forever] * len(row) if self.never >> k & 1 else row
+            stay = [[forever] * len(row) if self.endless_launches >> k & 1 else row
                     for k, row in enumerate(stay)]  # fmt: skip
         return with_durations(self.sequence, stay), gaps
 
     def stays_stuck(self, stuck: Stuck, trace: Trace) -> bool:
-        """Returns whether launches find no room although all that ends has ended."""
+        """Returns whether launches still lack room in a trace after all that ends has ended."""
         late = self.long * _FOREVER / 2 * 1e9
         return all(
-            bool(((trace[k].smid < 0) | (_starts(trace, k) > late)).any())
+            bool(((trace[k].smid < 0) | (_starts_ns(trace, k) > late)).any())
             for k in members(stuck.waiting)
         )
 
-    def _longer(self, base: Rows, scenes: dict[Stuck, Scene], trace: Trace) -> Rows:
-        """Returns durations so that blocks, if they start as in a trace, end when they should."""
-        found = [list(row) for row in base]
+    def _lengthened(
+        self, base: BlockDurations, scenes: dict[Stuck, Scene], trace: Trace
+    ) -> BlockDurations:
+        """Returns durations with which blocks that start as in a trace end when scenes say."""
+        longer = [list(row) for row in base]
         for stuck, scene in scenes.items():
             until = {}
             for number, stay in scene.stays.items():
-                until[number] = _until(trace[number].smid, stay)
+                until[number] = _end_steps(trace[number].smid, stay)
             for step, number in enumerate(stuck.order, scene.first + 1):
                 before = self._held_up_by(number, stuck, scene)
                 if before:
@@ -169,47 +174,47 @@ class History:
                     block = int(scene.block * len(row))
                     row[block] = max(row[block], step)
             for number, steps in until.items():
-                begin = self._begins(number, trace) / 1e9
+                begin = self._begin_ns(number, trace) / 1e9
                 more = np.maximum(0.0, steps * self.long - begin)
-                found[number] = (np.array(base[number]) + more).round(9).tolist()
-        return found
+                longer[number] = (np.array(base[number]) + more).round(9).tolist()
+        return longer
 
-    def _begins(self, number: int, trace: Trace) -> Float64Array:
-        """Returns when the durations of blocks begin."""
+    def _begin_ns(self, number: int, trace: Trace) -> Float64Array:
+        """Returns when the durations of a launch's blocks begin, in ns: when its group has met."""
         launch = self.work.launches[number]
-        starts = _starts(trace, number)
+        starts = _starts_ns(trace, number)
         if launch.meets not in self.work.groups:
             return starts
         group = members(self.work.groups[launch.meets])
-        return np.full_like(starts, max(_starts(trace, k).max() for k in group))
+        return np.full_like(starts, max(_starts_ns(trace, k).max() for k in group))
 
     def _held_up_by(self, number: int, stuck: Stuck, scene: Scene) -> list[int]:
-        """Returns kernels of its GPU that end, for which a launch waits; none: its host is late."""
+        """Returns the ending kernels that a launch waits for; none: its host calls it late."""
         called_later = any(k > number for k in stuck.order[: stuck.order.index(number)])
         if scene.late and not called_later:
             return []
-        before = members(self.work.ended_before[number] & ~self.never)
+        before = members(self.work.ended_before[number] & ~self.endless_launches)
         gpu = self.work.launches[number].gpu
         return [k for k in before if self.work.launches[k].gpu == gpu]
 
 
-def durations(work: Work, drawn: random.Random) -> Rows:
-    """Returns durations of blocks that do not end together."""
-    return [spread(launch, drawn) for launch in work.launches]
+def durations(work: LaunchOrder, rng: random.Random) -> BlockDurations:
+    """Returns random durations of each launch's blocks, which do not end together."""
+    return [spread(launch, rng) for launch in work.launches]
 
 
-def spread(launch: Launch, drawn: random.Random, share: float = UNEVEN) -> list[float]:
-    """Returns durations of blocks that are longer by up to a share; empty: it has none."""
+def spread(launch: Launch, rng: random.Random, share: float = UNEVEN) -> list[float]:
+    """Returns durations of a launch's blocks, up to a share longer; empty: it has none."""
     given = launch.block_durations()
     if given is None:
         return []
-    longer = np.random.default_rng(drawn.getrandbits(32)).random(launch.blocks)
-    found: list[float] = (given * (1 + share * longer)).tolist()
-    return found
+    longer = np.random.default_rng(rng.getrandbits(32)).random(launch.blocks)
+    longer_: list[float] = (given * (1 + share * longer)).tolist()
+    return longer_
 
 
-def with_durations(sequence: Sequence, stay: Rows) -> Sequence:
-    """Returns a program with other durations of launches; none: as they are."""
+def with_durations(sequence: Sequence, stay: BlockDurations) -> Sequence:
+    """Returns the program with other durations of blocks; an empty row changes nothing."""
     return with_launches(
         sequence,
         [
@@ -219,39 +224,40 @@ def with_durations(sequence: Sequence, stay: Rows) -> Sequence:
     )
 
 
-def _stay(spec: DeviceSpec, first: int, last: int, drawn: random.Random) -> Stay:
-    there, elsewhere = (drawn.randint(first, last) + 0.5 for _ in range(2))
-    elsewhere = drawn.choice((0.0, 0.0, elsewhere))
-    return Stay(_some_sms(spec, drawn), there, elsewhere, drawn.choice(_EVERY))
+def _random_stay(spec: DeviceSpec, first: int, last: int, rng: random.Random) -> Stay:
+    """Returns random SMs, and the steps until which blocks on them and elsewhere stay."""
+    there, elsewhere = (rng.randint(first, last) + 0.5 for _ in range(2))
+    elsewhere = rng.choice((0.0, 0.0, elsewhere))
+    return Stay(_random_sms(spec, rng), there, elsewhere, rng.choice(_STRIDES))
 
 
-def _some_sms(spec: DeviceSpec, drawn: random.Random) -> frozenset[int]:
-    """Draws SMs: all, or so many, or one of each of some TPCs, or some TPCs of each GPC."""
-    way, per_tpc = drawn.randrange(4), spec.sms_per_tpc
+def _random_sms(spec: DeviceSpec, rng: random.Random) -> frozenset[int]:
+    """Returns random SMs: all, some, one of each of some TPCs, or some TPCs of each GPC."""
+    way, per_tpc = rng.randrange(4), spec.sms_per_tpc
     if way == 0:
         return frozenset(range(spec.sms))
     if way == 1 or not spec.gpcs:
-        return frozenset(drawn.sample(range(spec.sms), drawn.randint(1, spec.sms)))
+        return frozenset(rng.sample(range(spec.sms), rng.randint(1, spec.sms)))
     if way == 2:
-        tpcs = drawn.sample(range(spec.tpcs), drawn.randint(1, spec.tpcs))
-        return frozenset(tpc * per_tpc + drawn.randrange(per_tpc) for tpc in tpcs)
-    count = drawn.choice((1, 1, 2, 3))
-    tpcs = [tpc for gpc in spec.gpcs for tpc in drawn.sample(gpc, min(count, len(gpc)))]
+        tpcs = rng.sample(range(spec.tpcs), rng.randint(1, spec.tpcs))
+        return frozenset(tpc * per_tpc + rng.randrange(per_tpc) for tpc in tpcs)
+    count = rng.choice((1, 1, 2, 3))
+    tpcs = [tpc for gpc in spec.gpcs for tpc in rng.sample(gpc, min(count, len(gpc)))]
     return frozenset(tpc * per_tpc + k for tpc in tpcs for k in range(per_tpc))
 
 
-def _until(smid: Int32Array, stay: Stay) -> Float64Array:
-    """Returns the step until which each block stays."""
+def _end_steps(smid: Int32Array, stay: Stay) -> Float64Array:
+    """Returns the step until which each block stays, float64 (blocks,)."""
     order = np.argsort(smid, kind="stable")
-    _, first, own = np.unique(smid[order], return_index=True, return_inverse=True)
+    _, first, sm_index = np.unique(smid[order], return_index=True, return_inverse=True)
     before = np.empty(len(smid), int)  # blocks with lower numbers on the same SM
-    before[order] = np.arange(len(smid)) - first[own]
+    before[order] = np.arange(len(smid)) - first[sm_index]
     there = np.isin(smid, list(stay.sms)) & (before % stay.every == 0)
     return np.where(there, stay.there, stay.elsewhere)
 
 
-def _starts(trace: Trace, number: int) -> Float64Array:
-    """Returns when blocks start, in ns; those that never do: 0."""
+def _starts_ns(trace: Trace, number: int) -> Float64Array:
+    """Returns when the blocks of a launch start, in ns; 0: never."""
     starts = trace[number].start_ns
     assert starts is not None  # a timed sequence has times
     return np.where(trace[number].smid >= 0, starts, 0).astype(float)

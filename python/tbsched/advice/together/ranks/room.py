@@ -8,16 +8,16 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from tbsched.advice.together.deciding import decided
+from tbsched.advice.together.deciding import decide
 from tbsched.advice.together.given import Pairs, held, with_blocks
 from tbsched.advice.together.problem import Problem
-from tbsched.advice.together.ranks.work import Mask, Work, mask, members
+from tbsched.advice.together.ranks.work import LaunchOrder, Mask, mask, members
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.prediction.together.ended_work import always_fit, finds_room
 from tbsched.program.sequence import Launch, Sequence
 
-_MOST_ORDERS = 120
+_MAX_ORDERS = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,26 +34,26 @@ class Stuck:
 
 
 @dataclass(slots=True)
-class Room:
-    """What finds room on one GPU. It asks for one GPU alone, and remembers the answers.
+class GpuRoom:
+    """Answers which launches find room on one GPU, and remembers the answers.
 
     Attributes:
         plays: predictions per question, as of :func:`tbsched.coresident`.
         deadline: by time.monotonic().
-        asked: how many predictions it took so far.
+        predictions: how many predictions it took so far.
     """
 
-    work: Work
+    work: LaunchOrder
     gpu: int
     spec: DeviceSpec
     policy: str
     plays: int
     deadline: float
-    asked: int = 0
-    _known: dict[object, bool] = field(default_factory=dict)
+    predictions: int = 0
+    _answers: dict[object, bool] = field(default_factory=dict)
 
     def stuck(self, arrived: Mask) -> list[Stuck]:
-        """Returns all ways in which launches that meet others may be stuck; none: there are none.
+        """Returns all ways in which launches that meet others may lack room; none: they never do.
 
         Args:
             arrived: the launches of this GPU that have arrived, and whose groups do not end.
@@ -61,36 +61,36 @@ class Room:
         chosen = list(members(arrived))
         if not chosen:
             return []
-        beside = self._beside(arrived)
+        beside = self._others_beside(arrived)
         alone = list(members(beside & ~self.work.meeting))
         if (
             len(chosen) + bool(alone) <= self.spec.resident_grids
             and self._all_fit(tuple(chosen), beside)
-            and all(self._block_fits(tuple(chosen), beside, one) for one in alone)
+            and all(self._block_fits(tuple(chosen), beside, number) for number in alone)
         ):
             return []
-        orders = list(itertools.islice(self._orders(chosen), _MOST_ORDERS + 1))
-        if self._some_pass(arrived | beside) or len(orders) > _MOST_ORDERS:
+        orders = list(itertools.islice(self._orders(chosen), _MAX_ORDERS + 1))
+        if self._may_overtake(arrived | beside) or len(orders) > _MAX_ORDERS:
             return [Stuck(arrived, tuple(chosen))]
-        found = {}
+        ways = {}
         for order in orders:
             for whole in range(len(order)):
                 held_up = self._held_up(order, whole, arrived)
                 if held_up is not None:
                     waiting = mask(order[whole:])
-                    found[waiting] = Stuck(waiting, (*order[:whole], *held_up, *order[whole:]))
+                    ways[waiting] = Stuck(waiting, (*order[:whole], *held_up, *order[whole:]))
                     break
-        return list(found.values())
+        return list(ways.values())
 
     def _held_up(self, order: tuple[int, ...], whole: int, arrived: Mask) -> list[int] | None:
-        """Returns why the next launch may not be resident when the first ones are.
+        """Returns why the next launch may not be resident; None: it surely is.
 
         None: it is sure to be. Else the kernel before it that may find no room; none: it may itself
         find none, or no place among the resident grids.
         """
         if whole >= self.spec.resident_grids:
             return []
-        work, rest, before = self.work, self._ahead(order[whole], arrived), 0
+        work, rest, before = self.work, self._others_ahead(order[whole], arrived), 0
         for number in order[:whole]:
             before |= work.ended_before[number] | work.arrived_before[number]
         # Kernels for which a launch waits in its stream or in line.
@@ -98,12 +98,14 @@ class Room:
         for kernel in between if whole else ():
             if not self._kernel_goes_on(order[:whole], kernel, arrived):
                 return [kernel]
-        return None if self._next_fits(order[: whole + 1], arrived) else []
+        key = order[: whole + 1], arrived
+        fits = self._cached(("next", *key), lambda: self._prove_next(*key))
+        return None if fits else []
 
-    def _some_pass(self, there: Mask) -> bool:
-        """Returns whether some launches may pass others that arrived before them."""
+    def _may_overtake(self, there: Mask) -> bool:
+        """Returns whether some launches may overtake others that arrived before them."""
         launches = [self.work.launches[k] for k in members(there)]
-        return len({(one.priority, one.cooperative) for one in launches}) > 1
+        return len({(launch.priority, launch.cooperative) for launch in launches}) > 1
 
     def _orders(self, chosen: list[int]) -> Iterator[tuple[int, ...]]:
         """Yields the orders in which the launches can arrive."""
@@ -120,8 +122,8 @@ class Room:
 
         return longer((), 0)
 
-    def _beside(self, arrived: Mask) -> Mask:
-        """Returns other launches that may be on the GPU while these arrive, or before."""
+    def _others_beside(self, arrived: Mask) -> Mask:
+        """Returns a mask of other launches that may be on the GPU while some arrive, or before."""
         ended, work = -1, self.work
         for number in members(arrived):
             ended &= work.ended_before[number]
@@ -134,8 +136,8 @@ class Room:
             and not (arrived | ended) >> number & 1
         )
 
-    def _ahead(self, launch: int, arrived: Mask) -> Mask:
-        """Returns the launches that may still arrive on the GPU before a launch, and end."""
+    def _others_ahead(self, launch: int, arrived: Mask) -> Mask:
+        """Returns a mask of launches that may still arrive, and end, before another one does."""
         work = self.work
         return mask(
             number
@@ -146,42 +148,34 @@ class Room:
             and not work.arrived_before[number] >> launch & 1
         )
 
-    def _remembered(self, key: tuple[object, ...], answer: Callable[[], bool]) -> bool:
-        if key not in self._known:
-            self._known[key] = answer()
-        return self._known[key]
+    def _cached(self, key: tuple[object, ...], answer: Callable[[], bool]) -> bool:
+        """Returns the answer to a question, computed once."""
+        if key not in self._answers:
+            self._answers[key] = answer()
+        return self._answers[key]
 
-    def _next_fits(self, order: tuple[int, ...], arrived: Mask) -> bool:
-        """Returns whether the last launch is proved to be resident behind the others.
-
-        Each becomes resident when those before it are. ``arrived``: all launches that stay.
-        """
-        return self._remembered(("next", order, arrived), lambda: self._next_proved(order, arrived))
-
-    def _next_proved(self, order: tuple[int, ...], arrived: Mask) -> bool:
-        """Returns whether the next launch is proved to become resident."""
-        ahead = [self._ahead(number, arrived) for number in order]
+    def _prove_next(self, order: tuple[int, ...], arrived: Mask) -> bool:
+        """Returns whether the last launch is proved to be resident behind the others in order."""
+        ahead = [self._others_ahead(number, arrived) for number in order]
         if self._finds_room(order, self.work.launches[order[-1]], ahead):
             return True
         # All else has ended before the first one arrives.
         if functools.reduce(operator.or_, ahead) & ~self.work.ended_before[order[0]]:
             return False
-        return self._proved(order, tuple(itertools.pairwise(range(len(order)))))
+        return self._prove_together(order, tuple(itertools.pairwise(range(len(order)))))
 
     def _kernel_goes_on(self, order: tuple[int, ...], number: int, arrived: Mask) -> bool:
-        """Returns whether a kernel that ends is proved to go on behind launches that stay.
-
-        Those in ``order`` are resident, and none of the kernel's blocks came before.
-        """
-        one = self.work.launches[number]
+        """Returns whether an ending kernel is proved to go on behind resident ones that stay."""
+        kernel = self.work.launches[number]
 
         def goes_on() -> bool:
-            ahead = [self._ahead(each, arrived) & ~(1 << number) for each in order]
-            ahead.append(self._beside(arrived) | 1 << number)
-            block = with_blocks(one, one.cluster)
-            return not one.cooperative and self._finds_room((*order, number), block, ahead)
+            """Returns the answer, if it is not known yet."""
+            ahead = [self._others_ahead(member, arrived) & ~(1 << number) for member in order]
+            ahead.append(self._others_beside(arrived) | 1 << number)
+            block = with_blocks(kernel, kernel.cluster)
+            return not kernel.cooperative and self._finds_room((*order, number), block, ahead)
 
-        return self._remembered(("kernel", order, number, arrived), goes_on)
+        return self._cached(("kernel", order, number, arrived), goes_on)
 
     def _finds_room(self, order: tuple[int, ...], last: Launch, ahead: list[Mask]) -> bool:
         """Returns whether the last launch is proved to be resident behind the others.
@@ -197,33 +191,36 @@ class Room:
         for number, others in zip(order, ahead, strict=True):
             over |= self.work.ended_before[number]
             there.append([ending.index(k) for k in members(others & ~over)])
-        staying = [*self._apart(order[:-1]), apart(last, len(order) - 1)]
-        return finds_room(staying, self._apart(ending), self.spec, self.policy, before, there)
+        staying = [*self._on_own_streams(order[:-1]), on_own_stream_and_gpu(last, len(order) - 1)]
+        return finds_room(
+            staying, self._on_own_streams(ending), self.spec, self.policy, before, there
+        )
 
-    def _proved(self, chosen: tuple[int, ...], pairs: Pairs) -> bool:
+    def _prove_together(self, chosen: tuple[int, ...], pairs: Pairs) -> bool:
         """Returns whether launches are proved to be resident together, alone on the GPU."""
-        group = self._apart(chosen)
+        group = self._on_own_streams(chosen)
         problem = Problem(
             self.spec, self.policy, group, (tuple(range(len(group))),), pairs, self.plays,
             self.deadline,
         )  # fmt: skip
-        found = decided(problem, only_to_prove=True)
-        self.asked += found.plays
-        return found.safe is True
+        decision = decide(problem, only_to_prove=True)
+        self.predictions += decision.plays
+        return decision.safe is True
 
     def _all_fit(self, chosen: tuple[int, ...], beside: Mask) -> bool:
-        """Returns whether launches are proved to be resident, in whichever order they arrive."""
+        """Returns whether launches are proved to be resident, whatever their order of arrival."""
 
         def fit() -> bool:
-            ending = self._apart(members(beside))
-            return always_fit(self._apart(chosen), ending, self.spec, self.policy) or (
-                not ending and self._proved(chosen, self._known_order(chosen))
+            """Returns the answer, if it is not known yet."""
+            ending = self._on_own_streams(members(beside))
+            return always_fit(self._on_own_streams(chosen), ending, self.spec, self.policy) or (
+                not ending and self._prove_together(chosen, self._known_order(chosen))
             )
 
-        return self._remembered(("all", chosen, beside), fit)
+        return self._cached(("all", chosen, beside), fit)
 
     def _known_order(self, chosen: tuple[int, ...]) -> Pairs:
-        """Returns pairs of places: the second launch arrives when the first is resident."""
+        """Returns pairs of indices in ``chosen``: the second arrives when the first is resident."""
         return tuple(
             (first, second)
             for first, second in itertools.permutations(range(len(chosen)), 2)
@@ -231,32 +228,39 @@ class Room:
         )
 
     def _block_fits(self, chosen: tuple[int, ...], beside: Mask, number: int) -> bool:
-        """Returns whether a block of a launch that ends is proved to find room beside others."""
-        one = self.work.launches[number]
+        """Returns whether a block of an ending launch is proved to find room beside others."""
+        launch = self.work.launches[number]
 
         def fits() -> bool:
-            block = apart(with_blocks(one, one.cluster), len(chosen))
-            staying, ending = [*self._apart(chosen), block], self._apart(members(beside))
-            return not one.cooperative and finds_room(staying, ending, self.spec, self.policy)
+            """Returns the answer, if it is not known yet."""
+            block = on_own_stream_and_gpu(with_blocks(launch, launch.cluster), len(chosen))
+            staying, ending = (
+                [*self._on_own_streams(chosen), block],
+                self._on_own_streams(members(beside)),
+            )
+            return not launch.cooperative and finds_room(staying, ending, self.spec, self.policy)
 
-        return self._remembered(("block", frozenset(chosen), beside, number), fits)
+        return self._cached(("block", frozenset(chosen), beside, number), fits)
 
-    def _apart(self, numbers: Iterable[int]) -> tuple[Launch, ...]:
-        return tuple([apart(self.work.launches[k], at) for at, k in enumerate(numbers)])
+    def _on_own_streams(self, numbers: Iterable[int]) -> tuple[Launch, ...]:
+        """Returns launches in streams of their own, as one GPU sees them."""
+        return tuple(
+            [
+                on_own_stream_and_gpu(self.work.launches[k], stream)
+                for stream, k in enumerate(numbers)
+            ]
+        )
 
 
 def check_launches(
     name: str, sequence: Sequence, specs: tuple[DeviceSpec, ...], policy: str | None
 ) -> None:
-    """Refuses launches that their GPU takes in no state, such as too large cooperative ones.
-
-    Raises:
-        ValueError: naming the launch.
-    """
+    """Checks that each GPU takes its launches in some state. Raises ValueError: naming the
+    launch."""
     for gpu, spec in enumerate(specs):
         spec.check(sequence, gpu)
     for number, launch in enumerate(sequence.launches):
-        (alone,), _ = held([apart(launch, 0)])
+        (alone,), _ = held([on_own_stream_and_gpu(launch, 0)])
         try:
             predict(Sequence([alone]), specs[launch.gpu], policy)
         except ValueError as error:
@@ -264,6 +268,6 @@ def check_launches(
             raise ValueError(f"{name}: launch {number}: {words}") from None
 
 
-def apart(launch: Launch, stream: int) -> Launch:
-    """Returns the launch in a stream of its own, as one GPU sees it."""
+def on_own_stream_and_gpu(launch: Launch, stream: int) -> Launch:
+    """Returns the launch in a stream of its own, on GPU 0, and meeting no other."""
     return replace(launch, stream=stream, gpu=0, host=0, meets=None, in_block_order=False)

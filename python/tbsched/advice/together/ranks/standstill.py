@@ -14,11 +14,11 @@ import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tbsched.advice.together.ranks.room import Room, Stuck
-from tbsched.advice.together.ranks.work import Mask, Work, mask, members
+from tbsched.advice.together.ranks.room import GpuRoom, Stuck
+from tbsched.advice.together.ranks.work import LaunchOrder, Mask, mask, members
 from tbsched.program.reachable import reachable
 
-MOST_SETS = 5000  # of groups that are looked at
+MAX_SETS = 5000  # of groups that are looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +42,13 @@ class TooManySets(Exception):
     """There are more sets of groups than are looked at."""
 
 
-def standstills(work: Work, rooms: list[Room]) -> Iterator[Standstill]:
-    """Yields what may hang the program, those first that do so by their order alone.
-
-    Raises:
-        TooManySets: so that nothing is proved.
-    """
-    sets = list(itertools.islice(_unended(work), MOST_SETS + 1))
+def standstills(work: LaunchOrder, rooms: list[GpuRoom]) -> Iterator[Standstill]:
+    """Yields what may hang the program, first what hangs by the order of calls alone. Raises
+    TooManySets: so that nothing is proved."""
+    sets = list(itertools.islice(_sets_that_may_not_end(work), MAX_SETS + 1))
     doubtful = []
-    for groups in sets[:MOST_SETS]:
-        launches = work.of(groups)
+    for groups in sets[:MAX_SETS]:
+        launches = work.launches_of(groups)
         arrived = mask(k for k in members(launches) if not work.ended_before[k] & launches)
         behind = {name for name in groups if work.groups[name] & ~arrived}
         if behind == groups:
@@ -59,16 +56,13 @@ def standstills(work: Work, rooms: list[Room]) -> Iterator[Standstill]:
         else:
             doubtful.append((groups, arrived, groups - behind))
     for groups, arrived, others in doubtful:
-        yield from _without_room(work, rooms, groups, arrived, others)
-    if len(sets) > MOST_SETS:
+        yield from _standstills_for_room(work, rooms, groups, arrived, others)
+    if len(sets) > MAX_SETS:
         raise TooManySets
 
 
-def _unended(work: Work) -> Iterator[frozenset[str]]:
-    """Yields the sets of groups that may be those that never end, the smallest first.
-
-    Whatever waits for a launch of such a set is in the set.
-    """
+def _sets_that_may_not_end(work: LaunchOrder) -> Iterator[frozenset[str]]:
+    """Yields sets of groups that may never end, the smallest first, closed under waiting."""
     waits: dict[str, set[str]] = {name: {name} for name in work.groups}
     for name, launches in work.groups.items():
         for other, others in work.groups.items():
@@ -77,24 +71,22 @@ def _unended(work: Work) -> Iterator[frozenset[str]]:
     seen: set[frozenset[str]] = set()
     latest = {frozenset[str]()}
     while latest:
-        found: set[frozenset[str]] = set()
+        new: set[frozenset[str]] = set()
         for groups in sorted(latest, key=sorted):
             for name in sorted(set(work.groups) - groups):
-                more = frozenset(reachable(groups | {name}, waits.__getitem__))
-                if more not in seen:
-                    seen.add(more)
-                    found.add(more)
-                    yield more
-        latest = found
+                closed = frozenset(reachable(groups | {name}, waits.__getitem__))
+                if closed not in seen:
+                    seen.add(closed)
+                    new.add(closed)
+                    yield closed
+        latest = new
 
 
-def _without_room(
-    work: Work, rooms: list[Room], groups: frozenset[str], arrived: Mask, others: frozenset[str]
-) -> Iterator[Standstill]:
-    """Yields the ways in which each of the groups that have arrived whole has no room for a launch.
-
-    ``others``: these groups, of all that do not end.
-    """
+def _standstills_for_room(
+    work: LaunchOrder, rooms: list[GpuRoom], groups: frozenset[str], arrived: Mask,
+    others: frozenset[str],
+) -> Iterator[Standstill]:  # fmt: skip
+    """Yields the ways in which each whole arrived group lacks room for a launch."""
     by_gpu = [
         room.stuck(mask(k for k in members(arrived) if work.launches[k].gpu == room.gpu))
         for room in rooms

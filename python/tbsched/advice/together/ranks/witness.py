@@ -12,14 +12,14 @@ from tbsched.advice.together.given import Pairs
 from tbsched.advice.together.ranks.history import (
     History,
     Scene,
-    Try,
+    TimedProgram,
     durations,
     spread,
     with_durations,
 )
 from tbsched.advice.together.ranks.room import Stuck
 from tbsched.advice.together.ranks.standstill import Standstill
-from tbsched.advice.together.ranks.work import Work
+from tbsched.advice.together.ranks.work import LaunchOrder
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Launch, Sequence
@@ -27,10 +27,10 @@ from tbsched.traces.hang import Hang
 from tbsched.traces.trace import Trace
 
 PLAYS = 1000  # histories and random delays; before them, two for each standstill
-_MOST_STANDSTILLS = 40
+_MAX_STANDSTILLS = 40
 CALL = 5e-6  # seconds: about what a launch call takes
-_AGAIN, _SHARE = 4, 0.01  # how often a hang is repeated with blocks that much longer, at most
-_MUCH = 2.1  # a duration so many times as long is named
+_REPEATS, _SHARE = 4, 0.01  # how often a hang is repeated with blocks that much longer, at most
+_NAMED_FACTOR = 2.1  # a duration so many times as long is named
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ class Witness:
 
 
 @dataclass(slots=True)
-class Search:
-    """Plays a program with ranks that are late.
+class WitnessSearch:
+    """Plays a program with late ranks, in search of a hang.
 
     Attributes:
         plays: how many predictions it took.
@@ -64,17 +64,17 @@ class Search:
     deadline: float
     plays: int = 0
 
-    def witness(self, work: Work, found: list[Standstill]) -> Witness | None:
-        """Returns delays with which the program hangs; None: none are found."""
+    def witness(self, work: LaunchOrder, standstills: list[Standstill]) -> Witness | None:
+        """Returns delays with which the program hangs; None: none is found."""
         last_choice = None
-        for sequence, late in self._tries(work, found):
+        for sequence, delays in self._candidates(work, standstills):
             if time.monotonic() > self.deadline:
                 break
             # Calls take time, too: a hang that needs them all at once is none that a GPU repeats.
-            called = [gap + CALL for gap in late]
+            called = [gap + CALL for gap in delays]
             if self._hang(sequence, called) is None:
                 continue
-            for played, host in itertools.product((self.sequence, sequence), (late, called)):
+            for played, host in itertools.product((self.sequence, sequence), (delays, called)):
                 hang = self._hang(played, host)
                 if hang is None:
                     continue
@@ -89,21 +89,22 @@ class Search:
         return None if hang is None else Witness(self.sequence, tuple(punctual), hang)
 
     def _repeats(self, witness: Witness) -> bool:
-        """Returns whether it hangs again if calls and blocks take a little longer."""
-        drawn = random.Random(1)
-        for _ in range(_AGAIN):
-            stay = [spread(launch, drawn, _SHARE) for launch in witness.sequence.launches]
-            late = [gap + 2 * CALL * drawn.random() for gap in witness.host]
+        """Returns whether a program hangs again if calls and blocks take a little longer."""
+        rng = random.Random(1)
+        for _ in range(_REPEATS):
+            stay = [spread(launch, rng, _SHARE) for launch in witness.sequence.launches]
+            late = [gap + 2 * CALL * rng.random() for gap in witness.host]
             if self._hang(with_durations(witness.sequence, stay), late) is None:
                 return False
         return True
 
     def _hang(self, sequence: Sequence, host: list[float]) -> Hang | None:
+        """Returns the hang of a program with delayed calls; None: it ends, or breaks ``after``."""
         trace = self._play((sequence, host))
         return trace.hang if trace.hang is not None and self._keeps_order(trace) else None
 
     def _keeps_order(self, trace: Trace) -> bool:
-        """Returns whether launches arrive only when those before them are resident."""
+        """Returns whether launches arrive only when those before them are resident, in a trace."""
         for first, second in self.after:
             starts, later = trace[first].start_ns, trace[second].start_ns
             assert starts is not None  # a timed sequence has times
@@ -114,66 +115,73 @@ class Search:
                 return False
         return True
 
-    def _tries(self, work: Work, found: list[Standstill]) -> Iterator[Try]:
-        """Yields durations of blocks and delays of calls with which a program may hang."""
-        long = 1e-3 + 2 * sum(_longest(launch) for launch in work.launches)
-        drawn = random.Random(1)
-        uneven = self._uneven(drawn)
-        found = found[:_MOST_STANDSTILLS]
+    def _candidates(
+        self, work: LaunchOrder, standstills_: list[Standstill]
+    ) -> Iterator[TimedProgram]:
+        """Yields programs and delays of calls with which a hang may come about."""
+        long = 1e-3 + 2 * sum(_longest_seconds(launch) for launch in work.launches)
+        rng = random.Random(1)
+        uneven = self._with_uneven_blocks(rng)
+        standstills_ = standstills_[:_MAX_STANDSTILLS]
         yield uneven, [0.0] * len(self.sequence)
-        for standstill in found:
-            yield uneven, self._ordered(standstill, long)
-        for gaps in self._late_hosts(long):
+        for standstill in standstills_:
+            yield uneven, self._delays_in_order(standstill, long)
+        for gaps in self._delays_of_late_hosts(long):
             yield uneven, gaps
-        histories = [self._histories(work, standstill, long) for standstill in found]
+        histories = [self._histories(work, standstill, long) for standstill in standstills_]
         for history in histories:
             yield from next(history)
         # A launch that comes just after another has ended finds what it has left.
-        longest = sorted({_longest(launch) for launch in self.sequence.launches})
-        gaps = [long, long / 10, 1e-4, 1e-5, *(each + CALL for each in longest)]
+        longest = sorted({_longest_seconds(launch) for launch in self.sequence.launches})
+        gaps = [long, long / 10, 1e-4, 1e-5, *(longest_ + CALL for longest_ in longest)]
         in_turn = itertools.cycle(histories)
         for number in range(PLAYS):
-            if found and number % 4:
+            if standstills_ and number % 4:
                 yield from next(next(in_turn))
                 continue
-            often = drawn.choice((0.1, 0.3, 0.6))
-            late = [drawn.choice(gaps) if drawn.random() < often else 0.0 for _ in self.sequence]
-            yield self._uneven(drawn), late
+            often = rng.choice((0.1, 0.3, 0.6))
+            late = [rng.choice(gaps) if rng.random() < often else 0.0 for _ in self.sequence]
+            yield self._with_uneven_blocks(rng), late
 
     def _histories(
-        self, work: Work, standstill: Standstill, long: float
-    ) -> Iterator[tuple[Try, ...]]:
-        """Yields programs in which the launches of a standstill are stuck on each of their GPUs.
+        self, work: LaunchOrder, standstill: Standstill, long: float
+    ) -> Iterator[tuple[TimedProgram, ...]]:
+        """Yields programs in which the launches of a standstill are stuck on each GPU.
 
         The first one has the order of the standstill, and no more. Then what happens on a GPU is
         drawn. Once launches are stuck there it is kept, and only other GPUs are drawn again. An
         empty tuple: no program yet.
         """
         history = History(self.sequence, work, standstill, long)
-        drawn = random.Random(1)
+        rng = random.Random(1)
         calm = dict.fromkeys(standstill.stuck, Scene())
-        yield (history.program(history.settled(calm, durations(work, drawn), self._play)[0], calm),)
+        yield (
+            history.delayed_program(
+                history.fitted_durations(calm, durations(work, rng), self._play)[0], calm
+            ),
+        )
         kept: dict[Stuck, Scene] = {}
         while True:
             scenes = {
-                stuck: kept.get(stuck) or history.scene(stuck, self.specs, drawn)
+                stuck: kept.get(stuck) or history.random_scene(stuck, self.specs, rng)
                 for stuck in standstill.stuck
             }
-            stay, trace = history.settled(scenes, durations(work, drawn), self._play)
+            stay, trace = history.fitted_durations(scenes, durations(work, rng), self._play)
             kept = {stuck: scenes[stuck] for stuck in scenes if history.stays_stuck(stuck, trace)}
             if len(kept) < len(scenes):
                 yield ()
             else:
                 kept = {}
-                yield (history.program(stay, scenes),)
+                yield (history.delayed_program(stay, scenes),)
 
-    def _play(self, one: Try) -> Trace:
+    def _play(self, candidate: TimedProgram) -> Trace:
+        """Returns the prediction of a program with delays of calls."""
         self.plays += 1
-        sequence, host = one
+        sequence, host = candidate
         return predict(sequence, list(self.specs), self.policy, host=host)
 
-    def _late_hosts(self, long: float) -> Iterator[list[float]]:
-        """Yields delays of the first call of one host."""
+    def _delays_of_late_hosts(self, long: float) -> Iterator[list[float]]:
+        """Yields, for each host, delays in which only its first call is late."""
         hosts = sorted({event.host for event in self.sequence if hasattr(event, "host")})
         for late in hosts if len(hosts) > 1 else ():
             seen: set[int] = set()
@@ -184,19 +192,19 @@ class Search:
                 seen.add(host)
             yield gaps
 
-    def _uneven(self, drawn: random.Random) -> Sequence:
-        """Returns the program with blocks that do not end together, unless it says when they do."""
+    def _with_uneven_blocks(self, rng: random.Random) -> Sequence:
+        """Returns the program with blocks that end at different times, if it does not say when."""
         return with_durations(
             self.sequence,
             [
-                spread(event, drawn) if isinstance(event.duration, float) else []
+                spread(event, rng) if isinstance(event.duration, float) else []
                 for event in self.sequence
                 if isinstance(event, Launch)
             ],
         )
 
-    def _ordered(self, standstill: Standstill, long: float) -> list[float]:
-        """Returns delays after which the launches of a standstill arrive in its order."""
+    def _delays_in_order(self, standstill: Standstill, long: float) -> list[float]:
+        """Returns delays with which the launches of a standstill arrive in its order."""
         steps = {
             number: step for stuck in standstill.stuck for step, number in enumerate(stuck.order, 1)
         }
@@ -210,13 +218,14 @@ class Search:
         return gaps
 
 
-def _longest(launch: Launch) -> float:
+def _longest_seconds(launch: Launch) -> float:
+    """Returns the duration of the longest block, in seconds; 0: unknown."""
     durations = launch.block_durations()
     return 0.0 if durations is None else float(durations.max())
 
 
 def longer_words(sequence: Sequence, witness: Sequence) -> str:
-    """Says which durations of a witness are other ones than those of the program."""
+    """Returns words: which launches of a witness have much longer blocks than the program."""
     if witness == sequence:
         return ""
     longer = [
@@ -224,7 +233,7 @@ def longer_words(sequence: Sequence, witness: Sequence) -> str:
         for number, (given, other) in enumerate(
             zip(sequence.launches, witness.launches, strict=True)
         )
-        if _longest(other) > _longest(given) * _MUCH
+        if _longest_seconds(other) > _longest_seconds(given) * _NAMED_FACTOR
     ]
     if not longer:
         return ", where blocks of a launch take different times"

@@ -27,7 +27,7 @@ Mask = int  # a set of launches: bit k is launch k
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class LaunchOrder:
     """The launches of a program, and the order that it forces on them, however late a rank is.
 
     Attributes:
@@ -48,24 +48,24 @@ class Work:
 
     @property
     def meeting(self) -> Mask:
-        """The launches of all groups."""
-        return self.of(self.groups)
+        """Mask of the launches of all groups."""
+        return self.launches_of(self.groups)
 
-    def of(self, groups: Iterable[str]) -> Mask:
-        """Returns the launches of some groups."""
+    def launches_of(self, groups: Iterable[str]) -> Mask:
+        """Returns a mask of the launches of some groups."""
         return functools.reduce(operator.or_, (self.groups[name] for name in groups), 0)
 
 
 def mask(numbers: Iterable[int]) -> Mask:
-    """Returns a set of launches."""
-    found = 0
+    """Returns launch numbers as a mask."""
+    bits = 0
     for number in numbers:
-        found |= 1 << number
-    return found
+        bits |= 1 << number
+    return bits
 
 
 def members(chosen: Mask) -> Iterator[int]:
-    """Returns the launches of a set, ascending."""
+    """Yields the launch numbers of a mask, ascending."""
     while chosen:
         lowest = chosen & -chosen
         yield lowest.bit_length() - 1
@@ -74,7 +74,7 @@ def members(chosen: Mask) -> Iterator[int]:
 
 def work_of(
     sequence: Sequence, specs: tuple[DeviceSpec, ...], after: Pairs = (), in_order: bool = True
-) -> Work:
+) -> LaunchOrder:
     """Returns the order that a program forces on its launches.
 
     Args:
@@ -84,7 +84,7 @@ def work_of(
         in_order: whether launches of one host that nothing keeps waiting arrive at their GPU in the
             order of its calls.
     """
-    reading = _Reading(specs)
+    reading = _IssueReader(specs)
     for event in sequence:
         reading.read(event)
     if not in_order:
@@ -96,15 +96,15 @@ def work_of(
     for number, launch in enumerate(reading.launches):
         if launch.meets is not None and not launch.in_block_order:
             groups[launch.meets] = groups.get(launch.meets, 0) | 1 << number
-    return Work(
+    return LaunchOrder(
         tuple(reading.launches), tuple(reading.ended_before), tuple(reading.arrived_before), groups,
-        tuple(sorted(reading.all_unseen())),
+        tuple(sorted(reading.all_limitations())),
     )  # fmt: skip
 
 
 @dataclass(slots=True)
-class _Reading:
-    """What has been issued so far.
+class _IssueReader:
+    """Reads a program's events in order, and notes what each launch comes after.
 
     Attributes:
         streams: of each (GPU, stream) the launches that must end before later work in it.
@@ -112,63 +112,65 @@ class _Reading:
         hosts_of: of each GPU the hosts that issue work for it, or wait for it.
         recorded: of each CUDA event what must end before it happens.
         hosts_of_event: of each CUDA event the hosts that record it, or wait for it.
-        waited: of each host what must end before it issues more.
+        host_waits_for: of each host what must end before it issues more.
     """
 
     specs: tuple[DeviceSpec, ...]
     launches: list[Launch] = field(default_factory=list)
     ended_before: list[Mask] = field(default_factory=list)
     arrived_before: list[Mask] = field(default_factory=list)
-    prompt: list[int] = field(default_factory=list)
+    unhindered: list[int] = field(default_factory=list)
     streams: dict[tuple[int, object], Mask] = field(default_factory=dict)
     busy: set[tuple[int, object]] = field(default_factory=set)
     hosts_of: dict[int, set[int]] = field(default_factory=dict)
     recorded: dict[int, Mask] = field(default_factory=dict)
     hosts_of_event: dict[int, set[int]] = field(default_factory=dict)
-    waited: dict[int, Mask] = field(default_factory=dict)
+    host_waits_for: dict[int, Mask] = field(default_factory=dict)
     unseen: set[str] = field(default_factory=set)
 
     def read(self, event: Event) -> None:
-        """Notes one event more."""
+        """Notes the next event."""
         match event:
             case Launch():
                 self._launch(event)
             case RecordEvent():
                 if event.timing:
                     self.unseen.add("records of events with timing")
-                self.recorded[event.event] = self._into(event.gpu, event.stream, event.host)
+                self.recorded[event.event] = self._issue_into(event.gpu, event.stream, event.host)
                 self.hosts_of_event.setdefault(event.event, set()).add(event.host)
             case WaitEvent():
-                record = self._record(event.event, event.host)
+                record = self._read_record(event.event, event.host)
                 if event.event in self.recorded:
-                    self._into(event.gpu, event.stream, event.host)
+                    self._issue_into(event.gpu, event.stream, event.host)
                     self.busy.add((event.gpu, event.stream))
                     self.streams[event.gpu, event.stream] |= record
             case HostCall(holds="throughout"):
                 self.unseen.add("calls that hold the driver while they wait")
             case Synchronize(event=int(number)):
-                self._host_waits(event.host, self._record(number, event.host))
+                self._host_waits(event.host, self._read_record(number, event.host))
             case Synchronize() | HostCall(waits="stream"):
-                self._host_waits(event.host, self._all_of(event.gpu, event.stream, event.host))
+                self._host_waits(
+                    event.host, self._all_of_stream(event.gpu, event.stream, event.host)
+                )
             case HostCall(waits="device"):
-                self._host_waits(event.host, self._all_of(event.gpu, None, event.host))
+                self._host_waits(event.host, self._all_of_stream(event.gpu, None, event.host))
             case HostCall():
                 pass
             case Copy(kind="p2p", stream="legacy"):
                 self.unseen.add("peer copies in the legacy stream")
             case HostFunction() | Copy(kind="h2d" | "d2h" | "p2p"):  # others are kernels
-                self._into(event.gpu, event.stream, event.host)
+                self._issue_into(event.gpu, event.stream, event.host)
                 self.busy.add((event.gpu, event.stream))
             case _:
                 self.unseen.add(f"{type(event).__name__} events")
 
-    def all_unseen(self) -> set[str]:
-        """Returns what is not looked at, by one event or by all together."""
+    def all_limitations(self) -> set[str]:
+        """Returns what the analysis does not cover, in words; empty: it covers the program."""
         found = set(self.unseen)
-        of: dict[int, set[object]] = {}
+        streams_of: dict[int, set[object]] = {}
         for gpu, stream in self.streams:
-            of.setdefault(gpu, set()).add(stream)
-        for gpu, streams in of.items():
+            streams_of.setdefault(gpu, set()).add(stream)
+        for gpu, streams in streams_of.items():
             if LEGACY_STREAM in streams and len(streams) > 1:
                 found.add("work of the legacy stream beside other streams")
             if len(streams) > self.specs[gpu].hardware_queues:
@@ -182,40 +184,43 @@ class _Reading:
     def _launch(self, launch: Launch) -> None:
         """Adds a launch, with the launches that end or arrive before it."""
         number = len(self.launches)
-        own = ("of launch", number)
-        where = (launch.gpu, own if launch.stream is None else launch.stream)
-        before = self._into(*where, launch.host)
+        own_stream = ("of launch", number)
+        where = (launch.gpu, own_stream if launch.stream is None else launch.stream)
+        before = self._issue_into(*where, launch.host)
         first = [
             k
-            for k in self.prompt
+            for k in self.unhindered
             if self.launches[k].gpu == launch.gpu and self.launches[k].priority == launch.priority
         ]
         self.launches.append(launch)
         self.ended_before.append(before)
         self.arrived_before.append(mask(first) & ~before)
         if not before and where not in self.busy:
-            self.prompt.append(number)
+            self.unhindered.append(number)
         self.streams[where] = before | 1 << number
         if launch.first_use:
             self.unseen.add("first uses of kernels")
         if launch.programmatic or launch.completion_event is not None:
             self.unseen.add("programmatic launches")
 
-    def _into(self, gpu: int, stream: object, host: int) -> Mask:
-        """Puts work into a stream; returns what must end before it."""
+    def _issue_into(self, gpu: int, stream: object, host: int) -> Mask:
+        """Puts work into a stream; returns a mask of the launches that must end before it."""
         self.hosts_of.setdefault(gpu, set()).add(host)
-        found = self.streams.get((gpu, stream), 0) | self.waited.get(host, 0)
-        self.streams[gpu, stream] = found
-        return found
+        before = self.streams.get((gpu, stream), 0) | self.host_waits_for.get(host, 0)
+        self.streams[gpu, stream] = before
+        return before
 
-    def _record(self, event: int, host: int) -> Mask:
+    def _read_record(self, event: int, host: int) -> Mask:
+        """Returns a mask of the launches that must end before an event's record."""
         self.hosts_of_event.setdefault(event, set()).add(host)
         return self.recorded.get(event, 0)
 
-    def _all_of(self, gpu: int, stream: Stream | None, host: int) -> Mask:
+    def _all_of_stream(self, gpu: int, stream: Stream | None, host: int) -> Mask:
+        """Returns a mask of the launches issued into a stream, or all of a GPU for None."""
         self.hosts_of.setdefault(gpu, set()).add(host)
         keys = [key for key in self.streams if key[0] == gpu and stream in (None, key[1])]
         return functools.reduce(operator.or_, map(self.streams.__getitem__, keys), 0)
 
     def _host_waits(self, host: int, ended: Mask) -> None:
-        self.waited[host] = self.waited.get(host, 0) | ended
+        """Notes that a host waits for the end of some launches before it issues more."""
+        self.host_waits_for[host] = self.host_waits_for.get(host, 0) | ended
