@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tbsched.hangs.snapshot import BlockRange, Gpu
 
 from tbsched.hangs import debugger_text
+from tbsched.hangs.snapshot import BlockRange, Gpu
 
 DEVICES = """
   Dev PCI Bus/Dev ID        Name Description SM Type SMs Warps/SM Lanes/Warp Max Regs/Lane  Mask

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tbsched.hangs.snapshot import Sample
 
+from tbsched.hangs.snapshot import Sample
 from tbsched.hangs.threads import kernel_activity, polled_addresses, thread_states
 
 POLLING = (

@@ -306,14 +306,18 @@ class _KernelReader:
         before = range(index - 1, -1, -1)
         return next((earlier for earlier in before if register in self.code[earlier].writes), None)
 
-    def _is_short(self, loop: range, polling_loads: dict[range, list[int]], turns: int | None) -> bool:
+    def _is_short(
+        self, loop: range, polling_loads: dict[range, list[int]], turns: int | None
+    ) -> bool:
         """Returns whether a thread is soon through so many turns of a loop; None: unknown.
 
         Loops around it that wait or never end do not count: a thread is in one turn of those.
         """
         bodies = [self.code[at].body for at in loop]
         sleeps = sum(body.startswith("NANOSLEEP") for body in bodies)
-        executed = math.inf if turns is None else float(len(bodies) + sleeps * _SLEEP_INSTRUCTIONS) * turns
+        executed = (
+            math.inf if turns is None else float(len(bodies) + sleeps * _SLEEP_INSTRUCTIONS) * turns
+        )
         for each in self.loops:
             is_around = each.start <= loop.start and loop.stop <= each.stop and each != loop
             waits = is_around and (
@@ -340,7 +344,9 @@ class _KernelReader:
             values = own.reads - own.guards
             return [to for name in values for to in written(name, at) if to in loop]
 
-        first = [to for at in polls for name in self._address_registers(at) for to in written(name, at)]
+        first = [
+            to for at in polls for name in self._address_registers(at) for to in written(name, at)
+        ]
         found = reachable((at for at in first if at in loop), made_of)
         if any(_VARIES.match(self.code[at].body) for at in found):
             return None

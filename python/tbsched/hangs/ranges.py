@@ -117,7 +117,7 @@ class Ranges:
                 pattern, operands[-1]
             ):
                 return of_special
-        base, *kinds = operation.removeprefix("U").split_operands(".")
+        base, *kinds = operation.removeprefix("U").split(".")
         if operands[:1] != [name]:
             return None
         if base == "SHF":
@@ -168,7 +168,9 @@ class Ranges:
         """Returns how often a loop runs at most; None: unknown."""
         if loop not in self.known_turns:
             self.known_turns[loop] = None  # what depends on itself
-            found = [self._turns_by(self.place[each.address], loop, depth) for each in self.exits(loop)]
+            found = [
+                self._turns_by(self.place[each.address], loop, depth) for each in self.exits(loop)
+            ]
             most = min((each for each in found if each is not None), default=None)
             self.known_turns[loop] = most
         return self.known_turns[loop]
@@ -184,7 +186,9 @@ class Ranges:
             return None
         (test,) = tests
         kind = _TEST.match(self.every[test].body)
-        operands = [each.strip() for each in split_operands(self.every[test].body.partition(" ")[2])]
+        operands = [
+            each.strip() for each in split_operands(self.every[test].body.partition(" ")[2])
+        ]
         if kind is None or not self._is_alone(operands):
             return None
         counter, limit = operands[2].removesuffix(".reuse"), self.value(operands[3], test, depth)
@@ -270,7 +274,9 @@ class Ranges:
         body = self.every[step].body
         if not _STEP.match(body) or counter not in self.every[step].reads:
             return None
-        operands = [each.strip().removesuffix(".reuse") for each in split_operands(body.partition(" ")[2])]
+        operands = [
+            each.strip().removesuffix(".reuse") for each in split_operands(body.partition(" ")[2])
+        ]
         if operands[0] != counter or operands[1:].count(counter) != 1:
             return None
         operands.remove(counter)
@@ -287,7 +293,9 @@ class Ranges:
 
     def _at_entry(self, counter: str, loop: range, depth: int) -> Range | None:
         """Returns what a counter can be when a loop begins."""
-        ways = {at for number in loop for at in self.code.predecessors.get(number, ()) if at not in loop}
+        ways = {
+            at for number in loop for at in self.code.predecessors.get(number, ()) if at not in loop
+        }
         writers = [*self.code.writers_before(counter, ways)]
         if any(at in loop for at in writers):
             return None

@@ -141,7 +141,9 @@ def _host_finding(launch: Operation | None, evidence: Evidence) -> Finding:
         return NOTHING
     name = name_of(launch)
     finding = Finding(
-        kind=HOST, reason=_reason(name, evidence), stranded=evidence.never_starting(),
+        kind=HOST,
+        reason=_reason(name, evidence),
+        stranded=evidence.never_starting(),
         proof=(
             f"The code of {name} polls an address of its arguments that is memory of the host, "
             "and no other work that has not ended writes to such memory.",

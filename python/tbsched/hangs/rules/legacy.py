@@ -33,7 +33,7 @@ def write_waits_at_the_legacy_stream(evidence: Evidence) -> Finding:
             continue
         names = listed(dict.fromkeys(map(name_of, holds)))
         waits = f"waits at the legacy default stream for {names}"
-        if own.is_called:
+        if own.has_returned:
             waits = f"{name_of(own)} {waits}"
         else:
             waits = f"the host is in {own.function}, which {waits}"

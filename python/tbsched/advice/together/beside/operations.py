@@ -249,7 +249,7 @@ def _blocking_streams(sequence: Sequence) -> dict[object, bool]:
 
 
 def _unawaited(sequence: Sequence, kept: Set[int]) -> frozenset[int]:
-    """Returns numbers of event records without timing that nothing waits for, without given ones."""
+    """Returns the records without timing that nothing waits for, without given ones."""
     others = (event for event in sequence if not isinstance(event, RecordEvent))
     awaited = {number for event in others for number in _cuda_events(event)}
     return frozenset(
