@@ -148,6 +148,20 @@ def test_values_that_a_stream_writes_are_told(run: Played, tmp_path: Path, earli
     assert [line["what"] for line in lines] == ["launch", "write_value"]
 
 
+def test_value_that_the_null_stream_writes_behind_other_work_is_told(
+    run: Played, tmp_path: Path
+) -> None:
+    code = launch(1, 14) + 'gpu.play("issue_write_value", 2, wide(0), False)\n'
+    lines = of(played(run, tmp_path, code), "issued")
+    assert [line["what"] for line in lines] == ["launch", "write_value"]
+
+
+def test_value_that_an_idle_stream_writes_is_not_told(run: Played, tmp_path: Path) -> None:
+    code = launch(1, 14) + 'gpu.play("issue_write_value", 2, wide(5), False)\n'
+    lines = of(played(run, tmp_path, code), "issued")
+    assert [line["what"] for line in lines] == ["launch"]
+
+
 def test_call_that_returns_late_is_told_to_have_returned(run: Played, tmp_path: Path) -> None:
     code = (
         'gpu.play("issue_free", 2, 1); import time; time.sleep(1.2); gpu.play("issue_free", 2, 2)'

@@ -228,12 +228,11 @@ void Issued::end_completed_events() {
     for (auto& [stream, entries] : streams_) {
       while (!entries.empty()) {
         const Entry& first = entries.front();
-        const bool is_record = first.note.operation.what == What::kRecord;
-        const bool has_happened = first.is_done ||
-                                  (is_record && !is_held_up(stream, first.note.by.order + 1)) ||
-                                  first.note.operation.what == What::kWriteValue ||
-                                  (first.note.operation.what == What::kWait &&
-                                   !pending_records_.contains(first.waits_for));
+        const What what = first.note.operation.what;
+        const bool is_mark = what == What::kRecord || what == What::kWriteValue;
+        const bool has_happened =
+            first.is_done || (is_mark && !is_held_up(stream, first.note.by.order + 1)) ||
+            (what == What::kWait && !pending_records_.contains(first.waits_for));
         if (!has_happened) break;
         forget(first, false);
         entries.pop_front();
