@@ -89,6 +89,7 @@ inline tbsched::DeviceSpec rtx3090() {
       .value_write_ns = 0,
       .value_wait_ns = 0,
       .value_wake_ns = 0,
+      .timed_record_ns = 0,
       .graph_latency_ns = 0,
       .node_interval_ns = 0,
       .copy_engine_count = 2,

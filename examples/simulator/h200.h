@@ -98,6 +98,7 @@ inline tbsched::DeviceSpec h200() {
       .value_write_ns = 3300,
       .value_wait_ns = 1850,
       .value_wake_ns = 5000,
+      .timed_record_ns = 1300,
       .graph_latency_ns = 4500,
       .node_interval_ns = 1100,
       .copy_engine_count = 2,

@@ -27,6 +27,7 @@ from tbsched.program.sequence import (
     HostFunction,
     Launch,
     Memset,
+    RecordEvent,
     Sequence,
     Synchronize,
     WaitValue,
@@ -173,6 +174,8 @@ def kinds_in(program: Sequence) -> set[str]:
                 kinds.add("synchronize")
             case WaitValue():
                 kinds.add("value")
+            case RecordEvent(timing=True):
+                kinds.add("timed_event")
             case GraphLaunch():
                 of = {type(node) for node in event.graph.nodes}
                 kinds |= {"function_node"} if HostFunction in of else set()
@@ -194,7 +197,7 @@ def test_programs_of_all_kinds_have_what_they_say_and_end() -> None:
         assert drawn.kinds - of_draws - {"threads"} == kinds_in(program) - {"threads"}
         assert AsGpu(spec).observe(program).hang is None
         seen.update(drawn.kinds)
-    assert len(seen) == 22
+    assert len(seen) == 23
     assert min(seen.values()) > 20
 
 

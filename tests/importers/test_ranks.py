@@ -167,7 +167,7 @@ def test_collectives_at_the_edges_of_one_profile_have_no_counterpart(tmp_path: P
     files = written(tmp_path, given)
     program = tb.load_program(files)
     found = tb.explain(program)
-    assert len(found.accounted.met.found.unmatched) == 2
+    assert len(found.accounted.collectives.collectives.unmatched) == 2
     assert abs(program.ranks[1].added) < 1e-5
 
 
@@ -189,8 +189,8 @@ def test_profiles_that_say_nothing_of_groups_are_matched_in_order(tmp_path: Path
             for name in ("Collective name", "Process Group Name", "Process Group Ranks"):
                 args.pop(name, None)
     found = tb.explain(tb.load_program(written(tmp_path, given)))
-    assert len(found.accounted.met.found.kinds) == 4
-    assert {kind.op for kind in found.accounted.met.found.kinds} == {"all_reduce"}
+    assert len(found.accounted.collectives.collectives.kinds) == 4
+    assert {kind.op for kind in found.accounted.collectives.collectives.kinds} == {"all_reduce"}
 
 
 def test_processes_of_one_nsight_file_meet_by_the_names_of_kernels(tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_annotations_tell_what_a_kernel_without_metadata_does(tmp_path: Path) ->
                 "ts": call["ts"] - 1, "dur": call["dur"] + 2, "args": {},
             })  # fmt: skip
     found = tb.explain(tb.load_program(written(tmp_path, given)))
-    assert {kind.op for kind in found.accounted.met.found.kinds} == {"all_to_all"}
+    assert {kind.op for kind in found.accounted.collectives.collectives.kinds} == {"all_to_all"}
 
 
 def test_a_missing_rank_of_an_unknown_group_leaves_its_time_unknown(tmp_path: Path) -> None:

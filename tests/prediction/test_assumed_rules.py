@@ -135,7 +135,10 @@ def test_prediction_names_what_is_assumed_for_its_gpu(
 def test_h200_names_only_what_nobody_measured(launch: tb.Launch, rule: str) -> None:
     assert tb.predict(tb.Sequence([launch]), "h200").assumed_rules == (rule,)
     assert tb.device("h200").assumed_rules == ("local memory",)
-    assert tb.device("h100").assumed_rules == ("local memory",)
+    assert {*tb.device("h100").assumed_rules} == {"local memory", "records with timing"}
+    timed = tb.Launch(8, 64, 32, stream=0, duration=1e-5), tb.RecordEvent(0, stream=0, timing=True)
+    assert tb.predict(tb.Sequence(timed), "h200").assumed_rules == ()
+    assert tb.predict(tb.Sequence(timed), "h100").assumed_rules == ("records with timing",)
 
 
 def test_prediction_over_several_gpus_says_what_is_not_measured() -> None:

@@ -1,6 +1,6 @@
 // A graph of two kernels, of which the first waits for a kernel on another stream. That one is
-// launched after the graph, and there is one connection. It ends: the second kernel of the graph waits
-// in no hardware queue.
+// launched after the graph, and there is one connection. It ends: the second kernel of the graph
+// waits in no hardware queue.
 #include "begin.cuh"
 
 __global__ void await_epoch(const volatile int* epoch, int wanted) {
