@@ -168,9 +168,7 @@ void GpuWork::issue(const Launch& launch, const int32_t launch_number) {
 void GpuWork::issue(const RecordEvent& record) {
   const int32_t stream = operations_.stream_named(record.stream);
   if (record.timing) {
-    between_.values.add({gpu_, operations_.size()}, record);
-    const int32_t index = add({.kind = OperationKind::timed_record}, stream);
-    if (takes_queue(operations_[index])) enqueue(index);
+    const int32_t index = issue_memory_operation(record, OperationKind::timed_record);
     between_.records.note(record.event, {gpu_, index});
     return;
   }
@@ -203,19 +201,22 @@ int32_t GpuWork::record_here(const OperationOfGpu record) {
 }
 
 void GpuWork::issue(const WriteValue& write) {
-  between_.values.add({gpu_, operations_.size()}, write);
-  const int32_t index =
-      add({.kind = OperationKind::write_value}, operations_.stream_named(write.stream));
-  if (takes_queue(operations_[index])) enqueue(index);
+  issue_memory_operation(write, OperationKind::write_value);
 }
 
 void GpuWork::issue(const WaitValue& wait) {
-  const int32_t stream = operations_.stream_named(wait.stream);
-  between_.values.add({gpu_, operations_.size()}, wait);
-  const int32_t index = add({.kind = OperationKind::wait_value}, stream);
+  const int32_t index = issue_memory_operation(wait, OperationKind::wait_value);
+  Stream& stream = operations_.stream(operations_[index].stream);
+  stream.waits_for_event = true;
+  stream.last_wait = index;
+}
+
+template <typename MemoryOperation>
+int32_t GpuWork::issue_memory_operation(const MemoryOperation& asked, const OperationKind kind) {
+  between_.values.add({gpu_, operations_.size()}, asked);
+  const int32_t index = add({.kind = kind}, operations_.stream_named(asked.stream));
   if (takes_queue(operations_[index])) enqueue(index);
-  operations_.stream(stream).waits_for_event = true;
-  operations_.stream(stream).last_wait = index;
+  return index;
 }
 
 // Adds the operation of a copy, memset or host function to its stream: a kernel of the driver, a

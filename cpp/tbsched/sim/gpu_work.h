@@ -158,6 +158,10 @@ class GpuWork : private Stations {
   // Returns an operation of this GPU that is done when a record is; -1: the record is of another
   // GPU and done.
   int32_t record_here(OperationOfGpu record);
+  // Adds a write of a value, a wait for one, or a record with timing to its stream. Returns its
+  // index.
+  template <typename MemoryOperation>
+  int32_t issue_memory_operation(const MemoryOperation& asked, OperationKind kind);
   template <typename Transfer>
   void issue_transfer(const Transfer& asked, const EventNumbers& numbers);
   int64_t issue(const GraphLaunch& launched, const EventNumbers& numbers,

@@ -12,7 +12,7 @@
 //      second function on.
 //   3. Copies of an engine have spec.queue_places places of their own in each hardware queue.
 //   4. A value, or a record with timing, goes where the work before it in the stream went: to
-//   launches, or to copies.
+//      launches, or to copies.
 //
 // Copies use no hardware queue: they count where the stream's last launch went, or, in a stream
 // without any, by themselves. That a function parts the work of other streams, but only if its own

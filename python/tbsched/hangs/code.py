@@ -15,7 +15,6 @@ from tbsched.hangs.instruction import (
     DESCRIPTOR,
     Instruction,
     register_names,
-    split_operands,
 )
 from tbsched.hangs.ranges import Ranges
 from tbsched.program.reachable import reachable
@@ -269,7 +268,7 @@ class _KernelReader:
         return False
 
     def _only_waits(self, polling_loads: dict[range, list[int]]) -> bool:
-        """Returns whether each loop polls, never ends, or has a constant number of turns."""
+        """Returns whether each loop polls at fixed addresses, never ends, or is over soon."""
         endless = [loop for loop in self.loops if self._is_endless(loop)]
         return all(
             any(loop.start >= each.start and loop.stop <= each.stop for each in endless)
@@ -318,14 +317,13 @@ class _KernelReader:
         executed = (
             math.inf if turns is None else float(len(bodies) + sleeps * _SLEEP_INSTRUCTIONS) * turns
         )
-        for each in self.loops:
-            is_around = each.start <= loop.start and loop.stop <= each.stop and each != loop
-            waits = is_around and (
-                self._is_endless(each) or self._is_spin(polling_loads.get(each, []), each)
-            )
-            if is_around and not waits:
-                around = self.ranges.turns(each)
-                executed *= math.inf if around is None else around
+        for outer in self.loops:
+            if outer == loop or not (outer.start <= loop.start and loop.stop <= outer.stop):
+                continue
+            if self._is_endless(outer) or self._is_spin(polling_loads.get(outer, []), outer):
+                continue
+            outer_turns = self.ranges.turns(outer)
+            executed *= math.inf if outer_turns is None else outer_turns
         return executed <= _MAX_INSTRUCTIONS
 
     def _moves(self, numbers: list[int], loop: range) -> int | None:
@@ -537,7 +535,7 @@ class _KernelReader:
 
     def _adds_nothing(self, atomic: Instruction) -> bool:
         """Returns whether an atomic adds zero, and so only reads."""
-        value = split_operands(atomic.body.partition(" ")[2])[-1].strip()
+        value = atomic.operands[-1]
         writers = [instruction.body for instruction in self.code if value in instruction.writes]
         return value in ("RZ", "URZ") or (bool(writers) and all(map(_ZERO.match, writers)))
 
@@ -696,9 +694,9 @@ class _KernelReader:
 
     def _instruction_value(self, index: int, depth: int) -> _LinearSum | None:
         """Returns the first result of an instruction as a linear sum; None: unknown."""
-        operation, _, rest = self.bodies[index].partition(" ")
-        operands = [each.strip() for each in split_operands(rest)]
-        operands = [operand for operand in operands[1:] if not re.fullmatch(r"!?U?P[\dT]", operand)]
+        operation = self.bodies[index].partition(" ")[0]
+        _, *operands = self.code[index].operands
+        operands = [operand for operand in operands if not re.fullmatch(r"!?U?P[\dT]", operand)]
         if _READS_BLOCK_INDEX.match(self.bodies[index]):
             return _LinearSum(0, ((index, 1),))
         values = [self._operand_value(operand, index, depth) for operand in operands]

@@ -74,6 +74,11 @@ class Instruction:
         return frozenset(written), read
 
     @property
+    def operands(self) -> list[str]:
+        """What follows the operation, split at the commas outside brackets."""
+        return [operand.strip() for operand in split_operands(self.body.partition(" ")[2])]
+
+    @property
     def guards(self) -> frozenset[str]:
         """The predicate that decides whether it is executed; empty: it always is."""
         return frozenset() if self.guard is None else frozenset([self.guard])

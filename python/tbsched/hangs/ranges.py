@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from tbsched.hangs.control_flow import ControlFlow
-from tbsched.hangs.instruction import Instruction, split_operands
+from tbsched.hangs.instruction import Instruction
 from tbsched.program.reachable import reachable
 
 Range = tuple[int, int]  # the least and the greatest value
@@ -109,8 +109,8 @@ class Ranges:
         counted = self._counted(name, number, depth)
         if counted is not None:
             return counted
-        operation, _, rest = self.every[number].body.partition(" ")
-        operands = [each.strip() for each in split_operands(rest)]
+        operation = self.every[number].body.partition(" ")[0]
+        operands = self.every[number].operands
         operands = [each for each in operands if not re.fullmatch(r"!?U?P[\dT]", each)] or [""]
         for pattern, of_special in _SPECIAL:
             if operation.startswith(("S2R", "S2UR", "CS2R")) and re.fullmatch(
@@ -186,9 +186,7 @@ class Ranges:
             return None
         (test,) = tests
         kind = _TEST.match(self.every[test].body)
-        operands = [
-            each.strip() for each in split_operands(self.every[test].body.partition(" ")[2])
-        ]
+        operands = self.every[test].operands
         if kind is None or not self._is_alone(operands):
             return None
         counter, limit = operands[2].removesuffix(".reuse"), self.value(operands[3], test, depth)
@@ -233,8 +231,8 @@ class Ranges:
         if others or len(tests) != 1 or tests[0] not in range(loop.start, step):
             return None
         (test,) = tests
-        operation, _, rest = self.every[test].body.partition(" ")
-        kind, operands = _TEST.match(operation), [each.strip() for each in split_operands(rest)]
+        operation = self.every[test].body.partition(" ")[0]
+        kind, operands = _TEST.match(operation), self.every[test].operands
         is_negated = own.text.startswith("@!")
         # A comparison that another condition joins: not both, or neither, of them is true.
         holds = ".OR" if is_negated else ".AND"
@@ -274,9 +272,7 @@ class Ranges:
         body = self.every[step].body
         if not _STEP.match(body) or counter not in self.every[step].reads:
             return None
-        operands = [
-            each.strip().removesuffix(".reuse") for each in split_operands(body.partition(" ")[2])
-        ]
+        operands = [each.removesuffix(".reuse") for each in self.every[step].operands]
         if operands[0] != counter or operands[1:].count(counter) != 1:
             return None
         operands.remove(counter)
@@ -333,7 +329,7 @@ class Ranges:
         own = self.every[test]
         if own.body.startswith(("LOP3", "ULOP3")):  # the predicate is whether its result is not 0
             return test in origins and limit == 0
-        operands = split_operands(own.body.partition(" ")[2])
+        operands = own.operands
         return (
             bool(_TEST.match(own.body) or _EQUALS.match(own.body))
             and len(operands) == 5

@@ -275,6 +275,7 @@ def _checked_launches(events: tuple[Event, ...], timed: bool) -> list[Launch]:
     released: set[int] = set()
     kinds = _KindsOfStreams()
     allocated: set[tuple[int, str]] = set()  # GPU and name
+    any_timing = any(isinstance(event, RecordEvent) and event.timing for event in events)
     have_timing: dict[int, bool] = {}  # CUDA event: whether its records write a time stamp
     for position, event in enumerate(events):
         if isinstance(event, Launch):
@@ -294,7 +295,8 @@ def _checked_launches(events: tuple[Event, ...], timed: bool) -> list[Launch]:
             wrong = None
         else:
             assert_never(event)
-        wrong = wrong or _wrong_timing(event, have_timing)
+        if any_timing and wrong is None:
+            wrong = _wrong_timing(event, have_timing)
         if wrong is not None:
             raise ValueError(f"Sequence.events[{position}]: {wrong}")
         launches += event.launches

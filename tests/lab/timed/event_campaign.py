@@ -137,19 +137,18 @@ class Drawn:
     def event(self) -> None:
         """A record, and a wait that the same thread issues later."""
         self.kinds.add("event")
-        host = self.rng.randrange(self.hosts)
-        own = self.own(host)
-        number = self.rng.randrange(2)
-        self.events.append(tb.RecordEvent(number, self.rng.choice(own), host=host))
-        self.events.append(tb.WaitEvent(number, self.rng.choice(own), host=host))
+        self.record_and_wait(self.rng.randrange(self.hosts), self.rng.randrange(2))
 
     def timed_event(self) -> None:
         """A record with timing, and a wait that the same thread issues later."""
         self.kinds.add("timed_event")
-        host = self.rng.randrange(self.hosts)
+        self.record_and_wait(self.rng.randrange(self.hosts), 3, timing=True)
+
+    def record_and_wait(self, host: int, event: int, timing: bool = False) -> None:
         own = self.own(host)
-        self.events.append(tb.RecordEvent(3, self.rng.choice(own), host=host, timing=True))
-        self.events.append(tb.WaitEvent(3, self.rng.choice(own), host=host))
+        record = tb.RecordEvent(event, self.rng.choice(own), host=host, timing=timing)
+        self.events.append(record)
+        self.events.append(tb.WaitEvent(event, self.rng.choice(own), host=host))
 
 
 class OfAllKinds(Drawn):
