@@ -307,3 +307,12 @@ def test_everything_waits_behind_a_decision() -> None:
     """Directed programs and four of a campaign, which ran on an H200."""
     campaign = load_traces(ROOT / "tests" / "traces" / "hosts" / "decisions-h200.jsonl.xz")
     assert not any(order_differs(trace, "h200") for trace in (*decided(), *campaign))
+
+
+def test_a_loop_hands_its_turn_on() -> None:
+    """Blocks of each run of a body are on the recorded SMs: a decision itself takes no turn."""
+    loops = load_traces(WAYS / "loops-h200.jsonl.xz")
+    assert len(loops) == 100
+    for trace in loops:
+        for seen, expected in zip(trace, predict_as_recorded(trace, H200), strict=True):
+            np.testing.assert_array_equal(seen.smid, expected.smid)
