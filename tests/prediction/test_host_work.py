@@ -64,6 +64,16 @@ def test_host_function_counts_in_how_long_all_takes() -> None:
     assert "makespan 10 us of the kernels; 15 us with copies, memsets and host functions" in text
 
 
+def test_host_function_ends_before_its_stream_learns_of_it() -> None:
+    spec = replace(GPU, host_function_return_ns=3_000)
+    found = predict(Sequence([HostFunction(20 * US, stream=0), KERNEL]), spec, host=0.0)
+    assert found.transfer_ns is not None
+    [[begin, end]] = found.transfer_ns.tolist()
+    assert end - begin == 20_000
+    assert found[0].start_ns is not None
+    assert found[0].start_ns[0] >= end + 3_000
+
+
 def test_host_function_is_a_node_of_a_graph() -> None:
     node = Launch(1, 32, 16, duration=10 * US)
     graph = Graph([node, HostFunction(5 * US), node], edges=[(0, 1), (1, 2)])

@@ -662,7 +662,8 @@ void GpuWork::end_transfer(const int32_t index) {
     const int64_t end_ns = function_is_over_ns(operation.transfer);
     if (end_ns > clock_.now()) return schedule_end(index, end_ns);
   }
-  engines_.end(operation.transfer);
+  // A function has ended before its stream learns of it.
+  if (!engines_.host_function_ns(operation.transfer)) engines_.end(operation.transfer);
   if (operation.is_launch()) --unfinished_;
   operations_.set_over(index);
 }

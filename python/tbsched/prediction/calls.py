@@ -108,12 +108,12 @@ class CallLengths:
             case Memset():
                 is_kernel = event.bytes > spec.small_memset_bytes and spec.mechanisms.copy_kernels
                 return self._transfer_ns(is_kernel) + self._first_uses("set", event.stream, host)
-            case RecordEvent(timing=True):
+            case RecordEvent(timing=True) | WriteValue() | WaitValue():
                 return spec.value_call_ns
             case RecordEvent() | WaitEvent():
                 return spec.event_call_ns + self._first_of_kind(type(event).__name__, host)
-            case HostFunction() | WriteValue() | WaitValue():
-                return spec.event_call_ns
+            case HostFunction():
+                return spec.host_function_call_ns
             case HostCall():
                 return round(event.duration * 1e9)
         return 0
