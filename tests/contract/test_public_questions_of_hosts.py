@@ -76,6 +76,18 @@ def test_q54_copy_of_four_bytes_to_the_host(pinned: bool, least: float, most: fl
     assert least <= issued(predicted(kernel(5e5), copy, kernel(1, 5)))[1] <= most
 
 
+@pytest.mark.parametrize("timing", [True, False])
+def test_q55_an_event_behind_each_host_function(timing: bool) -> None:
+    """The 57th record waits. That launches of other threads wait then, too, is not in the model."""
+    of_one = [tb.HostFunction(1e-3, stream=0), tb.RecordEvent(0, 0, timing=timing)]
+    times = predicted(*57 * of_one).call_times
+    assert times is not None
+    waits = [returned - called > 5e-4 for called, returned in times]
+    assert [number for number, late in enumerate(waits[1::2], 1) if late] == (
+        [57] if timing else []
+    )
+
+
 @pytest.mark.parametrize(("blocks", "waves"), [(132, 2), (116, 1)])
 def test_q56_persistent_gemm_beside_a_communication_kernel_of_16_sms(
     blocks: int, waves: int

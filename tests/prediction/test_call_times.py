@@ -13,7 +13,8 @@ NEXT = tb.Launch(1, 32, 32, stream=1, duration=1e-6)
 EVENTS = [
     NEXT, tb.Graph([tb.Launch(1, 32, 32, duration=1e-6)]).launch(), tb.RecordEvent(0, 0),
     tb.WaitEvent(0, 0), tb.RecordEvent(0, 0, timing=True), tb.HostFunction(stream=0),
-    tb.WriteValue("v", stream=0), tb.Memset(64), tb.Memset(1 << 20), tb.Copy(64, "h2d"), tb.Copy(64, "d2d"),
+    tb.WriteValue("v", stream=0), tb.Memset(64), tb.Memset(1 << 20),
+    tb.Copy(64, "h2d"), tb.Copy(64, "d2d"),
 ]  # fmt: skip
 
 

@@ -105,3 +105,27 @@ def test_streams_in_one_queue_have_stretches_and_places_for_copies_together(
 def test_without_stretches_functions_keep_no_call_waiting() -> None:
     unlimited = replace(tb.device("h200"), stream_stretches=1 << 20)
     assert filled(32, "K", 1, "LH", 400, unlimited)[0] == []
+
+
+def late_calls(called: list[list[int]]) -> tuple[list[int], bool]:
+    """Returns the events, but the last one, whose calls took over 0.5 ms; and if the last did."""
+    late = [returned - began > 500_000 for began, returned in called]
+    of_functions = range(3, len(called) - 2)  # before the last event its thread sleeps
+    return [number for number in of_functions if late[number]], late[-1]
+
+
+def test_records_with_timing_wait_for_a_stretch() -> None:
+    """An event behind each of 60 host functions, and then a call of another thread, on an H200."""
+    kept_waiting: dict[str, set[str]] = {"seen": set(), "expected": set()}
+    for trace in tb.load_traces(ROOT / "tests/traces/hosts/full-stretches-h200.jsonl.xz"):
+        other, timing = trace.id.split("-")
+        played = tb.predict(trace.sequence, "h200", host=0.0)
+        assert played.call_times is not None
+        expected = [[round(at * 1e9) for at in times] for times in played.call_times]
+        for who, called in (("seen", trace.extra["called_ns"]), ("expected", expected)):
+            late, last_is_late = late_calls(called)
+            assert late[:1] == ([116] if timing == "timing" else [])  # the 57th record
+            if last_is_late:
+                kept_waiting[who].add(other)
+    assert kept_waiting["expected"] == {"function"}
+    assert kept_waiting["seen"] == {"function", "launch"}
