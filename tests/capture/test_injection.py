@@ -86,6 +86,40 @@ def test_events_waits_and_copies_are_calls_of_the_host(run: Played, tmp_path: Pa
     ]
 
 
+@pytest.mark.parametrize(
+    ("made", "has_timing"),
+    [
+        ('gpu.play("create_event", wide(70), 0)', True),
+        ('gpu.play("create_event", wide(70), 1)', True),  # cudaEventBlockingSync
+        ('gpu.play("create_event", wide(70), 2)', False),  # cudaEventDisableTiming
+        ("", False),  # made before the capture began
+        (
+            'gpu.play("create_event", wide(70), 0); gpu.play("destroy_event", wide(70))\n'
+            'gpu.play("create_event", wide(70), 2)',
+            False,
+        ),
+    ],
+)
+def test_events_have_timing_as_they_were_made(
+    run: Played, tmp_path: Path, made: str, has_timing: bool
+) -> None:
+    run(
+        f"gpu.begin(); gpu.launch(1)\n{made}\n"
+        + "".join(
+            f"""
+gpu.play("issue_record", {call}, wide(13), wide(70))
+gpu.play("call", "cudaEventRecord", {call}, 77, wide({call}0_000), wide({call}0_100))
+gpu.play("event", 5, {call}, 13)
+"""
+            for call in (2, 3)
+        )
+    )
+    calls = [line["timed"] for line in lines(tmp_path / "run.jsonl") if "timed" in line]
+    assert calls == ([2] if has_timing else [])
+    records = tb.load_program(tmp_path / "run.jsonl", fit=False).sequence[1:]
+    assert [*records] == [tb.RecordEvent(0, 13, timing=has_timing)] * 2
+
+
 def test_attributes_of_launches_come_from_callbacks(run: Played, tmp_path: Path) -> None:
     run(TWO + 'gpu.play("attributes", 2, 1, -3)')
     first, second = tb.load_program(tmp_path / "run.jsonl", fit=False).sequence.launches

@@ -196,6 +196,31 @@ def test_events_are_told_of_while_something_waits_for_them(run: Played, tmp_path
     assert lines[-1]["bytes"] == 4096
 
 
+@pytest.mark.parametrize("flags", [0, 2])
+def test_records_tell_whether_their_event_has_timing(
+    run: Played, tmp_path: Path, flags: int
+) -> None:
+    code = launch(1) + f'gpu.play("create_event", wide(9), {flags})\n'
+    code += 'gpu.play("issue_record", 2, wide(13), wide(9))\n'
+    (record,) = of(played(run, tmp_path, code), "issued")[1:]
+    assert record.get("timing", False) is (flags == 0)
+    capture = read_unfinished(tmp_path / "run.jsonl")
+    assert [each.has_timing for each in capture.operations] == [False, flags == 0]
+
+
+def test_copies_and_memsets_tell_where_they_write(run: Played, tmp_path: Path) -> None:
+    code = launch(1) + 'gpu.play("issue_copy", 2, wide(13), wide(64))\n'
+    code += 'gpu.play("issue_memset", 3, wide(13), wide(8192), wide(4))\n'
+    code += 'gpu.play("issue_write_value", 4, wide(13), False)\n'
+    _, copy, memset, value = of(played(run, tmp_path, code), "issued")
+    assert (copy["address"], copy["to"], copy["from"]) == (4096, "other", "host")
+    assert (memset["address"], memset["to"], memset["bytes"]) == (8192, "other", 16)
+    assert "source" not in memset
+    assert (value["address"], value["to"]) == (copy["source"], "host")
+    capture = read_unfinished(tmp_path / "run.jsonl")
+    assert [each.address for each in capture.operations] == [None, 4096, 8192, value["address"]]
+
+
 @pytest.mark.parametrize("result", [0, 901])
 def test_launches_into_a_graph_are_not_told(run: Played, tmp_path: Path, result: int) -> None:
     code = 'gpu.play("stream_capture", True, 0)\n' + launch(1)
@@ -296,6 +321,28 @@ def test_arguments_in_one_buffer_are_told(run: Played, tmp_path: Path) -> None:
     (issued,) = of(played(run, tmp_path, code), "issued")
     assert issued["arguments"][:2] == [0, 5]  # type: ignore[index]
     assert "host_arguments" not in issued
+
+
+@pytest.mark.parametrize(("size", "last"), [(196, [192, 4]), (194, [192, 2]), (193, [192, 1])])
+def test_arguments_of_few_bytes_are_told(
+    run: Played, tmp_path: Path, size: int, last: list[int]
+) -> None:
+    """The kernel takes one argument: its size is in the module."""
+    launcher = pytest.importorskip("tbsched._launcher", reason="built without nvcc")
+    image = launcher.patch(launcher.images()["sm_90"], 32, 64)
+    whole, cut = ((each << 18 | 0x1F000).to_bytes(4, "little") for each in (200, size))
+    assert image.count(whole) == 1
+    (tmp_path / "a.cubin").write_bytes(image.replace(whole, cut))
+    code = """
+        image = open("a.cubin", "rb").read()
+        gpu.play("module", image, wide(len(image)))
+        gpu.play("issue_packed", "tbsched_probe", 1, wide(13))
+    """
+    (issued,) = of(played(run, tmp_path, code), "issued")
+    place, value, own_size = issued["small_arguments"]  # type: ignore[misc]
+    assert (place, own_size) == (last[0], last[1])
+    assert value == 5
+    assert issued["arguments"][-2:] == [184, 5]  # type: ignore[index]
 
 
 def test_launches_of_a_name_are_counted(run: Played, tmp_path: Path) -> None:

@@ -136,6 +136,25 @@ def test_wait_for_a_value_holds_its_hardware_queue(tmp_path: Path) -> None:
     assert of(tmp_path, waits, issued(2, 14, "late", 1), connections=8).kind == "host"
 
 
+@pytest.mark.parametrize(("timing", "kind"), [(True, "queue"), (False, "not_known")])
+def test_record_with_timing_holds_its_hardware_queue(
+    tmp_path: Path, timing: bool, kind: str
+) -> None:
+    record = {**of_stream(2, 13, "record", "cuEventRecord"), "event": 70, "timing": timing}
+    found = of(tmp_path, issued(1, 13, "spin"), record, issued(3, 14, "late", 1), connections=1)
+    assert found.kind == kind
+
+
+def test_event_made_anew_may_have_timing(tmp_path: Path) -> None:
+    """Its handle is that of an event without timing, which was destroyed."""
+    record = {**of_stream(2, 13, "record", "cuEventRecord"), "event": 70}
+    waits = {**of_stream(3, 15, "wait", "cuStreamWaitEvent"), "event": 70}
+    again = {**of_stream(4, 13, "record", "cuEventRecord"), "event": 70, "timing": True}
+    late = issued(5, 14, "late", 1)
+    found = of(tmp_path, issued(1, 13, "spin"), record, waits, again, late, connections=1)
+    assert (found.kind, found.stranded[-1].name) == ("queue", "late")
+
+
 def test_write_behind_a_kernel_may_be_the_awaited_one(tmp_path: Path) -> None:
     writes = of_stream(2, 14, "write_value", "cuStreamWriteValue32_v2")
     waits = of_stream(3, 13, "wait_value", "cuStreamWaitValue32_v2")

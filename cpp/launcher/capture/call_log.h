@@ -13,6 +13,7 @@
 #include "launcher/capture/graphs.h"
 #include "launcher/capture/launched.h"
 #include "launcher/capture/operations.h"
+#include "launcher/capture/timed_events.h"
 #include "launcher/capture/words.h"
 
 namespace tbsched::capture {
@@ -105,6 +106,7 @@ class CallLog {
   // Forgets which kernels handles belong to, as modules were loaded or unloaded.
   void forget_functions() { launched_.forget(); }
   Graphs& graphs() { return graphs_; }
+  TimedEvents& timed_events() { return timed_events_; }
 
   // Returns the notes since the last take(), and the calls that are open. For one thread.
   Taken take();
@@ -126,6 +128,7 @@ class CallLog {
   const uint64_t identity_;  // differs from that of every other log
   LaunchedFunctions launched_;
   Graphs graphs_;
+  TimedEvents timed_events_;
   std::atomic<uint64_t> count_ = 0;  // of calls and notes
   std::atomic<int> captures_ = 0;    // of streams into graphs that have begun and not ended
   std::mutex mutex_;                 // guards what follows

@@ -57,18 +57,29 @@ void handle_driver_call(const Cupti& cupti, const CUpti_CallbackId id,
                         const CUpti_CallbackData& data, CallLog& calls, const uint64_t now_ns,
                         const WithRecorder& with_recorder) {
   // A question about a stream could end a capture of it into a graph.
-  const Operation operation = operation_of(cupti, id, data, !calls.is_capturing());
+  Operation operation = operation_of(cupti, id, data, !calls.is_capturing());
   if (data.callbackSite == CUPTI_API_EXIT) {
     const auto* const returned = static_cast<const CUresult*>(data.functionReturnValue);
     const CUresult result = returned == nullptr ? CUDA_SUCCESS : *returned;
     calls.exit(operation, result);
     if (operation.what == What::kOther && result == CUDA_SUCCESS) {
       calls.graphs().after_call(cupti, id, data.functionParams);
+      calls.timed_events().after_call(id, data.functionParams);
     }
     return;
   }
+  operation.has_timing =
+      operation.what == What::kRecord && calls.timed_events().contains(operation.event);
   calls.enter(operation, now_ns);
-  if (operation.what == What::kOther) calls.graphs().before_call(id, data.functionParams);
+  if (operation.what == What::kOther) {
+    calls.graphs().before_call(id, data.functionParams);
+    calls.timed_events().before_call(id, data.functionParams);
+  }
+  // A record that becomes a node of a graph has no record of CUPTI, which has the event's number.
+  if (operation.has_timing && !calls.is_capturing() &&
+      calls.timed_events().take_new(operation.event)) {
+    with_recorder([&](Recorder& recorder) { recorder.write_timed(operation.call); });
+  }
   if (operation.is_new_stream) {
     if (const auto surroundings = surroundings_of(cupti, operation, data.context)) {
       with_recorder([&](Recorder& recorder) { recorder.write_surroundings(*surroundings); });

@@ -31,6 +31,13 @@ void read(Operation& operation, const void* const parameters, CUstream& stream) 
   }
   if constexpr (requires { given.ByteCount; }) operation.bytes = given.ByteCount;
   if constexpr (requires { given.N; }) operation.bytes = given.N * unit;
+  if constexpr (requires { given.dst; }) operation.address = given.dst;
+  if constexpr (requires { given.dstDevice; }) operation.address = given.dstDevice;
+  if constexpr (requires { given.dstHost; }) operation.address = handle_value(given.dstHost);
+  if constexpr (requires { given.addr; }) operation.address = given.addr;
+  if constexpr (requires { given.src; }) operation.source = given.src;
+  if constexpr (requires { given.srcDevice; }) operation.source = given.srcDevice;
+  if constexpr (requires { given.srcHost; }) operation.source = handle_value(given.srcHost);
   if constexpr (requires { given.hGraph; }) operation.executable = handle_value(given.hGraph);
   if constexpr (requires { given.hEvent; }) operation.event = handle_value(given.hEvent);
   if constexpr (requires { given.gridDimX; }) {
@@ -226,6 +233,7 @@ Rows make_rows(const Cupti& cupti) {
                         CUPTI_DRIVER_TRACE_CBID_cuFuncGetAttribute,
                         CUPTI_DRIVER_TRACE_CBID_cuFuncSetAttribute,
                         CUPTI_DRIVER_TRACE_CBID_cuFuncLoad,
+                        CUPTI_DRIVER_TRACE_CBID_cuEventCreate,
                         CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy_v2}) {
     rows[id] = {kOther, false, read_nothing};
   }

@@ -61,7 +61,10 @@ struct Operation {
   bool is_new_stream = false;   // this thread has not used it lately
   CUstream handle = nullptr;    // of the stream
   uint64_t bytes = 0;           // of a copy or memset; 0: unknown
+  uint64_t address = 0;         // of what is written, or of the value awaited; 0: unknown
+  uint64_t source = 0;          // address from which a copy reads; 0: unknown
   uint64_t event = 0;           // the driver's handle; 0: none
+  bool has_timing = false;      // of a record: the event was made with timing
   uint64_t executable = 0;      // of a graph that is launched: the driver's handle
   Shape shape;
 };

@@ -49,6 +49,8 @@ constexpr std::array<std::string_view, 15> kNodes = {
     "unknown",        "kernel",     "copy", "memset", "host_function",
     "graph",          "empty",      "wait", "record", "signal_semaphore",
     "wait_semaphore", "allocation", "free", "values", "conditional"};
+// By AddressSpace::Kind.
+constexpr std::array<std::string_view, 3> kAddressed = {"other", "host", "managed"};
 constexpr std::array<std::string_view, 4> kStreams = {"unknown", "default", "non_blocking", "null"};
 
 // Returns the number of hardware queues of a context of this process: the setting of
@@ -335,6 +337,8 @@ void Recorder::write_attributes(const uint32_t call, const bool programmatic,
   if (has_priority) line.add("priority", priority);
 }
 
+void Recorder::write_timed(const uint32_t call) { Line(text_).add("timed", call); }
+
 void Recorder::write_graph_launch(const uint32_t call, const uint32_t executable,
                                   const uint32_t context, const uint32_t stream) {
   Line(text_)
@@ -388,7 +392,10 @@ void Recorder::write_issued(const Issued::Entry& entry) {
   }
   if (code) line.add("code", *code);
   if (operation.bytes != 0) line.add("bytes", operation.bytes);
+  add_address(line, "address", "to", operation.address);
+  add_address(line, "source", "from", operation.source);
   if (operation.event != 0) line.add("event", operation.event);
+  if (operation.has_timing) line.add("timing", true);
 }
 
 const Kernel* Recorder::kernel_of(const Function* const function) const {
@@ -440,21 +447,29 @@ void Recorder::add_shape(Line& line, const Shape& shape, const Function* const f
 }
 
 void Recorder::add_arguments(Line& line, const std::span<const Word> words, const bool one_by_one) {
-  if (words.empty()) return;
   std::vector<int64_t> pairs;
-  for (const Word& each : words) {
-    pairs.push_back(static_cast<int64_t>(each.offset));
-    pairs.push_back(static_cast<int64_t>(each.value));
-  }
-  line.add("arguments", pairs);
-  if (!one_by_one) return;
+  std::vector<int64_t> small;
   std::array<std::vector<int64_t>, 3> offsets;  // by AddressSpace::Kind
   for (const Word& each : words) {
-    offsets[static_cast<size_t>(addresses_.kind_of(each.value))].push_back(
-        static_cast<int64_t>(each.offset));
+    auto& those = each.may_be_address() ? pairs : small;
+    those.push_back(each.offset);
+    those.push_back(static_cast<int64_t>(each.value));
+    if (!each.may_be_address()) those.push_back(each.size);
+    if (!each.may_be_address() || !one_by_one) continue;
+    offsets[static_cast<size_t>(addresses_.kind_of(each.value))].push_back(each.offset);
   }
+  if (words.empty()) return;
+  line.add("arguments", pairs).add("small_arguments", small);
+  if (!one_by_one) return;
   line.add("host_arguments", offsets[static_cast<size_t>(AddressSpace::Kind::kHost)])
       .add("managed_arguments", offsets[static_cast<size_t>(AddressSpace::Kind::kManaged)]);
+}
+
+void Recorder::add_address(Line& line, const std::string_view key, const std::string_view memory,
+                           const uint64_t address) {
+  if (address == 0) return;
+  line.add(key, static_cast<int64_t>(address))
+      .add(memory, name_of(kAddressed, static_cast<uint32_t>(addresses_.kind_of(address))));
 }
 
 uint32_t Recorder::graph_id_of(const Graph& graph) {
@@ -513,7 +528,10 @@ void Recorder::write_returned(const uint32_t call, const uint64_t at_ns) {
 void Recorder::watch_memory(const Issued::Entry& entry) {
   const auto watch_words = [this](const std::span<const Word> words) {
     for (const Word& each : words) {
-      if (addresses_.kind_of(each.value) == AddressSpace::Kind::kHost) memory_.watch(each.value);
+      const bool is_address = each.may_be_address();
+      if (is_address && addresses_.kind_of(each.value) == AddressSpace::Kind::kHost) {
+        memory_.watch(each.value);
+      }
     }
   };
   watch_words(entry.words);

@@ -46,6 +46,8 @@ class Recorder {
   // Writes attributes of a launch that its record lacks. `priority` counts with `has_priority`
   // only.
   void write_attributes(uint32_t call, bool programmatic, bool has_priority, int32_t priority);
+  // Writes that the event that a call records has timing.
+  void write_timed(uint32_t call);
   // Writes which executable graph a call launches.
   void write_graph_launch(uint32_t call, uint32_t executable, uint32_t context, uint32_t stream);
   // Writes that a node of a graph depends on another one.
@@ -113,9 +115,12 @@ class Recorder {
   void add_call(Line& line, const OpenCall& call);
   // Adds the sizes and attributes of a launch, and what its kernel needs, if that is known.
   void add_shape(Line& line, const Shape& shape, const Function* function);
-  // Adds the words of a launch's arguments. `one_by_one`: adds which of them are addresses of the
-  // host. Arguments in one buffer may have addresses that the kernel's code does not use.
+  // Adds the words of a launch's arguments. `one_by_one`: adds which of those of 8 bytes are
+  // addresses of the host. Arguments in one buffer may have addresses that the kernel's code does
+  // not use.
   void add_arguments(Line& line, std::span<const Word> words, bool one_by_one);
+  // Adds an address, and what memory it is in; nothing if it is 0.
+  void add_address(Line& line, std::string_view key, std::string_view memory, uint64_t address);
   // Returns the id of a graph; writes its nodes and edges if it is new.
   uint32_t graph_id_of(const Graph& graph);
   // Writes a node of a graph.

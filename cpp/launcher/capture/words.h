@@ -1,4 +1,4 @@
-// Words of 8 bytes of a launch's arguments: those that may be addresses.
+// Words of a launch's arguments: of 8 bytes, which may be addresses, and smaller numbers.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,15 @@
 namespace tbsched::capture {
 
 struct Word {
-  uint64_t offset;  // bytes from the first argument
-  uint64_t value;
+  uint32_t offset;  // bytes from the first argument
+  uint32_t size;    // bytes: 8, 4, 2 or 1
+  uint64_t value;   // of a smaller number without its sign
+
+  bool may_be_address() const { return size == sizeof value; }
 };
 
-// Adds the aligned words of a launch's arguments, at most 64. Returns how many; 0 also if its
-// kernel is unknown.
+// Adds the aligned words of a launch's arguments, the largest possible and at most 64. Returns how
+// many; 0 also if its kernel is unknown.
 size_t add_words(std::vector<Word>& words, const Function& function, const Shape& shape);
 
 }  // namespace tbsched::capture

@@ -153,7 +153,9 @@ class _EventBuilder:
     ) -> None:  # fmt: skip
         self.operations, self.streams, self.spec = operations, streams, spec
         self.stream_numbers: dict[tuple[int, int], int] = {}
-        self.cuda_events: dict[int, int] = {}
+        self.cuda_events: dict[int, int] = {}  # of the model, by the number in the capture
+        self.timed_events: set[int] = set()  # of the model
+        self.made_events = 0  # of the model
         self.threads: dict[int, int] = {}
         self.events: list[Event] = []
         self.host_waits: list[int] = []
@@ -224,12 +226,10 @@ class _EventBuilder:
             case "memset":
                 return Memset(min(max(operation.bytes, 1), 1 << 30), _SHORT_SECONDS, **where)
             case "record" | "wait" if operation.event is not None:
-                is_known = operation.event in self.cuda_events
-                if operation.what == "wait" and not is_known:
-                    return None
-                number = self.cuda_events.setdefault(operation.event, len(self.cuda_events))
-                make = RecordEvent if operation.what == "record" else WaitEvent
-                return make(number, stream, host)
+                if operation.what == "record":
+                    return self.record(operation.event, operation.has_timing, stream, host)
+                number = self.cuda_events.get(operation.event)
+                return None if number is None else WaitEvent(number, stream, host)
             case "host_function":
                 self.host_waits.append(index)
                 return HostFunction(FOREVER, name=operation.what, **where)
@@ -254,6 +254,18 @@ class _EventBuilder:
                 return Launch(1, 32, _REGISTERS, duration=FOREVER, name="a graph", **where)
             case _:
                 return None
+
+    def record(self, event: int, has_timing: bool, stream: Stream, host: int) -> RecordEvent:
+        """Returns the record of a CUDA event, by its number in the capture."""
+        number = self.cuda_events.get(event)
+        # One that was made anew can have the number of another that was destroyed.
+        if number is None or (number in self.timed_events) != has_timing:
+            number = self.made_events
+            self.made_events += 1
+            self.cuda_events[event] = number
+            if has_timing:
+                self.timed_events.add(number)
+        return RecordEvent(number, stream, host, timing=has_timing)
 
     def launch(self, operation: Operation, seconds: float, where: Any) -> Launch:
         """Returns an operation as a launch that runs for some seconds; notes what is assumed."""

@@ -46,7 +46,10 @@ class Operation:
         issued: seconds since the capture began.
         gpu, context, stream: where; streams are numbered as in the file.
         bytes: of a copy or memset.
+        address: where it writes, or of the value for which it waits; None: the file does not say.
+        to_host: whether that is memory that the host can read; None: the file does not say.
         event: a number that is the same for the same event.
+        has_timing: of a record: whether the event was made with timing, as far as the file says.
         has_returned: whether the call has returned.
         is_first: whether no kernel of that name was launched before.
         ended_before: whether a kernel of that name has ended before.
@@ -54,6 +57,7 @@ class Operation:
         launches_before: how many kernels of that name were launched before; None: unknown.
         code: the number of its code in the file.
         arguments: of a launch, words of 8 bytes by their place, in bytes.
+        small_arguments: likewise, of 4 bytes; also the halves of those of 8.
         host_arguments, managed_arguments: places of a launch's arguments, in bytes, that are
             addresses of the host's memory, and of managed memory.
         name, grid, block, registers, shared_memory, local_memory, cluster, carveout, cooperative,
@@ -74,7 +78,10 @@ class Operation:
     context: int
     stream: int
     bytes: int = 0
+    address: int | None = None
+    to_host: bool | None = None
     event: int | None = None
+    has_timing: bool = False
     has_returned: bool = True
     is_first: bool = False
     ended_before: bool = False
@@ -82,6 +89,7 @@ class Operation:
     launches_before: int | None = None
     code: int | None = None
     arguments: Mapping[int, int] | None = None
+    small_arguments: Mapping[int, int] = field(default_factory=dict)
     host_arguments: frozenset[int] | None = None
     managed_arguments: frozenset[int] | None = None
     name: str | None = None
@@ -462,11 +470,15 @@ class _Reader:
             thread=integer(issued, "thread"), system_thread=optional(issued, "system_thread"),
             issued=integer(issued, "at") / 1e9, gpu=self.gpu_of.get(context, 0), context=context,
             stream=integer(issued, "stream"), bytes=optional(line, "bytes") or 0,
-            event=optional(line, "event"), has_returned=call not in self.open_calls,
+            address=optional(line, "address"),
+            to_host=text(line, "to") != "other" if "to" in line else None,
+            event=optional(line, "event"), has_timing=bool(flag(line, "timing")),
+            has_returned=call not in self.open_calls,
             is_first=(call, -1) in self.first_uses, ended_before=line.get("name") in self.counts,
             grid_ended_before=_shape(line) in self.shapes_ran,
             launches_before=optional(line, "before") if is_launch else None,
             code=optional(line, "code"), arguments=_words(line, "arguments"),
+            small_arguments=_small_words(line),
             host_arguments=_places(line, "host_arguments"),
             managed_arguments=_places(line, "managed_arguments"),
             name=printable(text(line, "name")) if "name" in line else None,
@@ -507,3 +519,16 @@ def _words(line: Line, key: str) -> dict[int, int] | None:
     """Returns a line's arguments: 8-byte words by byte offset; None: the line has none."""
     numbers = _numbers(line, key)
     return None if numbers is None else dict(zip(numbers[::2], numbers[1::2], strict=False))
+
+
+def _small_words(line: Line) -> dict[int, int]:
+    """Returns a line's arguments as signed words of 4 bytes, by byte offset."""
+    numbers = _numbers(line, "small_arguments") or []
+    words = {
+        place: value
+        for place, value, size in zip(numbers[::3], numbers[1::3], numbers[2::3], strict=False)
+        if size == 4
+    }
+    for place, value in (_words(line, "arguments") or {}).items():
+        words |= {place: value & 0xFFFFFFFF, place + 4: value >> 32 & 0xFFFFFFFF}
+    return {place: value - (value >> 31 << 32) for place, value in words.items()}

@@ -206,6 +206,10 @@ class _Captured:
         self.joined.add_recorded(call, integer(line, "event"), self.numbered(stream), None)
         self.contexts[call] = stream.context
 
+    def records_time(self, line: Line) -> None:
+        """Takes a line about a call that records an event with timing."""
+        self.joined.timed.add(integer(line, "timed"))
+
     def wait(self, line: Line) -> None:
         """Takes a line about a call that makes the host or a stream wait."""
         stream = self.numbered(_stream(line)) if "stream" in line else None
@@ -458,6 +462,7 @@ _TAKES: dict[str, Callable[[_Captured, Line], None]] = {
     "copy": _Captured.copy,
     "memset": _Captured.memset,
     "event": _Captured.event,
+    "timed": _Captured.records_time,
     "wait": _Captured.wait,
     "loading": _Captured.loads,
     "overhead": _Captured.overhead,

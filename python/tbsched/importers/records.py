@@ -94,12 +94,14 @@ class EventCall(Called):
 
     Attributes:
         known: False, of a wait: the file does not say which event; nor which stream, if that is -1.
+        timing: whether the event was made with timing, as far as the file says.
     """
 
     event: int
     stream: int
     waits: bool = False
     known: bool = True
+    timing: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -645,9 +645,26 @@ void fake_issue_packed(const char* const name, const uint32_t call, const uint64
 }
 void fake_issue_copy(const uint32_t call, const uint64_t stream, const uint64_t bytes) {
   cuMemcpyHtoDAsync_v2_params parameters{};
+  parameters.dstDevice = 4096;
+  parameters.srcHost = addressed;
   parameters.ByteCount = bytes;
   parameters.hStream = handle<CUstream>(stream);
   call_back(CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2, &parameters, call);
+}
+void fake_issue_memset(const uint32_t call, const uint64_t stream, const uint64_t address,
+                       const uint64_t words) {
+  const cuMemsetD32Async_params parameters{address, 0, words, handle<CUstream>(stream)};
+  call_back(CUPTI_DRIVER_TRACE_CBID_cuMemsetD32Async, &parameters, call);
+}
+// Makes an event, whose handle is its number.
+void fake_create_event(const uint64_t event, const uint32_t flags) {
+  auto made = handle<CUevent>(event);
+  const cuEventCreate_params parameters{&made, flags};
+  call_back(CUPTI_DRIVER_TRACE_CBID_cuEventCreate, &parameters, 0);
+}
+void fake_destroy_event(const uint64_t event) {
+  const cuEventDestroy_v2_params parameters{handle<CUevent>(event)};
+  call_back(CUPTI_DRIVER_TRACE_CBID_cuEventDestroy_v2, &parameters, 0);
 }
 void fake_issue_record(const uint32_t call, const uint64_t stream, const uint64_t event) {
   const cuEventRecord_params parameters{handle<CUevent>(event), handle<CUstream>(stream)};
@@ -673,15 +690,17 @@ void fake_issue_context_synchronize(const uint32_t call, const bool later_versio
             nullptr, call);
 }
 void fake_issue_write_value(const uint32_t call, const uint64_t stream, const bool earlier) {
-  const cuStreamWriteValue32_v2_params parameters{handle<CUstream>(stream), 0, 1, 0};
+  const auto address = static_cast<CUdeviceptr>(number(addressed));
+  const cuStreamWriteValue32_v2_params parameters{handle<CUstream>(stream), address, 1, 0};
   call_back(earlier ? CUPTI_DRIVER_TRACE_CBID_cuStreamWriteValue32
                     : CUPTI_DRIVER_TRACE_CBID_cuStreamWriteValue32_v2,
             &parameters, call);
 }
-// A call that begins.
+// A call that begins; its parameters are zeros.
 void fake_enter(const char* const name, const uint32_t call) {
+  const std::vector<uint64_t> parameters(16);
   for (const auto& [id, known] : driver_names) {
-    if (std::string(known) == name) call_back(id, nullptr, call, kEntry);
+    if (std::string(known) == name) call_back(id, parameters.data(), call, kEntry);
   }
 }
 void fake_issue_free(const uint32_t call, const int sides) {

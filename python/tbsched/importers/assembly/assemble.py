@@ -205,8 +205,10 @@ class _Assembly:
                 return self._graph(item, host)
             case EventCall():
                 event = self._cuda_events.setdefault(item.event, len(self._cuda_events))
-                kind = WaitEvent if item.waits else RecordEvent
-                return [kind(event, self._streams.numbered(item.stream), host)]
+                stream = self._streams.numbered(item.stream)
+                if item.waits:
+                    return [WaitEvent(event, stream, host)]
+                return [RecordEvent(event, stream, host, timing=item.timing)]
             case SynchronizeCall():
                 return self._synchronize(item, host, call_ns, return_ns)
             case WaitingCall():

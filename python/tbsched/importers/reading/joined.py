@@ -89,6 +89,7 @@ class Joined:
         calls: by correlation.
         waited: by correlation of the call that waits.
         recorded: by correlation of the call that records: the event and the stream.
+        timed: correlations of calls that record an event with timing; one for each such event.
         gpus: by correlation of the call that waits, or records, of which GPU; if the file says it.
         unknown_waits: calls that make a stream wait for nobody knows what.
         unknown_gpus: calls that wait for a GPU that the file does not say, of threads that do not
@@ -104,6 +105,7 @@ class Joined:
     calls: dict[int, Call] = field(default_factory=dict)
     waited: dict[int, Waited] = field(default_factory=dict)
     recorded: dict[int, tuple[int, int]] = field(default_factory=dict)
+    timed: set[int] = field(default_factory=set)
     gpus: dict[int, int] = field(default_factory=dict)
     unknown_waits: int = 0
     unknown_gpus: int = 0
@@ -255,7 +257,8 @@ class Joined:
             graph = GraphCall(number=correlation, stream=stream, executable=executable, **times)
             records.append(graph)
         self._add_gpus(gpus)
-        records += filter(None, [self._event(*item) for item in self.calls.items()])
+        timed = {self.recorded[call][0] for call in self.timed if call in self.recorded}
+        records += filter(None, [self._event(*item, timed) for item in self.calls.items()])
         return records, activity
 
     def lacks_calls(self, activity: Activity) -> bool:
@@ -284,8 +287,9 @@ class Joined:
                 is_unknown = call_id not in known and self.calls[call_id].what in _WAITING_FOR_ANY
                 self.unknown_gpus += is_unknown and len({*gpus}) != 1
 
-    def _event(self, correlation: int, call: Call) -> Record | None:
-        """Returns the record of a call that makes no work; None if no work waits for it."""
+    def _event(self, correlation: int, call: Call, timed_events: Collection[int]) -> Record | None:
+        """Returns the record of a call that makes no work; None if no work waits for it.
+        ``timed_events``: the events that were made with timing."""
         if self.gpus.get(correlation) != self.device:
             return None
         times = _times(call)
@@ -293,7 +297,8 @@ class Joined:
             if correlation not in self.recorded:
                 return None  # nobody waits for it, as far as the file tells
             event_number, awaited_stream = self.recorded[correlation]
-            return EventCall(event=event_number, stream=awaited_stream, **times)
+            timing = event_number in timed_events
+            return EventCall(event=event_number, stream=awaited_stream, timing=timing, **times)
         if call.what == "device":
             return SynchronizeCall(**times)
         if call.what in _WAITING:
