@@ -151,7 +151,7 @@ def test_write_that_was_issued_at_the_legacy_stream_behind_a_kernel(
     assert found.kind == "legacy_stream"
     assert {fix.kind for fix in found.fixes} == {"non_blocking"}
     assert "of call 2 waits at the legacy default stream for acquires; the code" in found.reason
-    assert "does not say to which address" in found.unseen[-1]
+    assert "the addresses of the two are not both known" in found.unseen[-1]
     for other in (13, of_kernel):  # where only the program's own order holds it, or nothing
         found = of(tmp_path, *with_code("acquires", 1, of_kernel), {**write, "stream": other})
         assert found.kind == "inside_kernel"

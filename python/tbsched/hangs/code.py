@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from tbsched.hangs.constants import Constants, constants_of_any
 from tbsched.hangs.control_flow import ALL, barrier_arrivals, releases_lock
 from tbsched.hangs.disassembler import Instructions
 from tbsched.hangs.instruction import (
@@ -20,6 +21,7 @@ from tbsched.hangs.ranges import Ranges
 from tbsched.program.reachable import reachable
 
 _CONSTANT = re.compile(r"c\[0x0\]\[(0x[0-9a-f]+)\]")
+_GLOBAL = re.compile(r"c\[0x4\]\[(0x[0-9a-f]+|RZ|URZ)\]")  # the address of a __device__ variable
 _ADDRESS = re.compile(r"\[([^]]*)\]")
 _LEAVES = re.compile(r"^(EXIT|RET|BREAK|KILL)")
 _UNKNOWN_TARGETS = re.compile(r"^(BRX|BRXU|JMX|JMXU|JMP|CALL)\b")
@@ -57,14 +59,17 @@ class Poll:
     Attributes:
         address: the address of the load in the code.
         is_local: whether that is memory of the block.
-        arguments: places of the kernel's arguments that its address comes from, in bytes.
+        arguments: places of the kernel's arguments that its address comes from, in bytes; negative
+            for ``__device__`` variables, a number for each of a module.
         is_indirect: whether the address was itself loaded from memory.
+        offset: how far from its one argument it is, in bytes; None: that differs, or is unknown.
     """
 
     address: int
     is_local: bool
     arguments: tuple[int, ...]
     is_indirect: bool
+    offset: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +82,8 @@ class KernelCode:
         has_endless_loop: whether one has no way out, or none that changes while it runs.
         has_barrier: whether threads of a block, or of a grid, wait for each other.
         has_barrier_arrive: whether threads arrive at a barrier at which only others wait.
-        written: places of the arguments that addresses of its stores and atomics come from.
+        written: places of the arguments that addresses of its stores and atomics come from, as of
+            ``Poll.arguments``.
         writes_anywhere: whether it writes to addresses that it loads from memory.
         waits_for_earlier_blocks: whether a block waits only for what blocks before it write.
         is_whole: whether all of it was understood: no jump or call to an unknown place.
@@ -146,14 +152,24 @@ class KernelCode:
         return self.has_barrier and not self.loops
 
 
-def kernel_code(instructions: Instructions, parameters_at: int) -> KernelCode:
+def kernel_code(
+    instructions: Instructions, parameters_at: int, constants: Constants | None = None
+) -> KernelCode:
     """Returns what a kernel may wait for, from its instructions.
 
     Args:
         instructions: all of its code.
         parameters_at: where its arguments begin in constant bank 0.
+        constants: what is known of that bank; None: what holds for every launch.
     """
-    return _KernelReader(instructions, parameters_at).answer()
+    if constants is None:
+        constants = constants_of_any(parameters_at)
+    return _KernelReader(instructions, parameters_at, constants).answer()
+
+
+def constants_read(instructions: Instructions) -> frozenset[int]:
+    """Returns the places in constant bank 0 that a kernel reads, in bytes."""
+    return frozenset(int(row, 16) for _, text in instructions for row in _CONSTANT.findall(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +193,11 @@ class _LinearSum:
         return _LinearSum(self.constant * factor, terms)
 
 
+def _global_number(place: str) -> int:
+    """Returns the negative number of a ``__device__`` variable, by its place in constant bank 4."""
+    return -1 - (0 if place.endswith("RZ") else int(place, 16))
+
+
 def _sum_of(values: Iterable[_LinearSum | None]) -> _LinearSum | None:
     """Returns the sum of several values; None if one is unknown."""
     total = _LinearSum()
@@ -197,14 +218,16 @@ def _product(left: _LinearSum | None, right: _LinearSum | None) -> _LinearSum | 
 class _KernelReader:
     """Instructions of a kernel by index, the reachable ones, and loops as ranges of indices."""
 
-    def __init__(self, instructions: Instructions, parameters_at: int) -> None:
+    def __init__(
+        self, instructions: Instructions, parameters_at: int, constants: Constants
+    ) -> None:
         self.parameters_at = parameters_at
         self.code = [Instruction(address, text) for address, text in instructions]
         self.bodies = [own.body for own in self.code]
         self.index_at = {own.address: index for index, own in enumerate(self.code)}
         self.reached = self._reached()
         self.loops = tuple(self._loops())
-        self.ranges = Ranges(self.code, self.reached, self.loops, self._exits, parameters_at)
+        self.ranges = Ranges(self.code, self.reached, self.loops, self._exits, constants)
 
     def _reached(self) -> set[int]:
         """Returns the indices of instructions that can be reached from the first."""
@@ -481,7 +504,16 @@ class _KernelReader:
         for index in sorted(deciding):
             body = self.bodies[index]
             is_local = not _STRONG_LOADS.match(body) and not _PLAIN_LOADS.match(body)
-            yield Poll(self.code[index].address, is_local, *self._address_source(index))
+            source = self._address_source(index)
+            yield Poll(self.code[index].address, is_local, *source, self._offset(index))
+
+    def _offset(self, index: int) -> int | None:
+        """Returns how far from one argument the address of a load is, in bytes; None: unknown."""
+        address = self._address(index)
+        if address is None or len(address.terms) != 1:
+            return None
+        ((term, factor),) = address.terms
+        return address.constant if isinstance(term, str) and factor == 1 else None
 
     def _changes_by_itself(self, index: int, loop: range) -> bool:
         """Returns whether a clock or a count changes an instruction's result from turn to turn.
@@ -593,9 +625,9 @@ class _KernelReader:
                 is_indirect = True
                 return
             instruction = self.code[writer]
-            arguments.update(
-                int(row, 16) - self.parameters_at for row in _CONSTANT.findall(instruction.body)
-            )
+            given = (int(row, 16) for row in _CONSTANT.findall(instruction.body))
+            arguments.update(at - self.parameters_at for at in given if at >= self.parameters_at)
+            arguments.update(map(_global_number, _GLOBAL.findall(instruction.body)))
             if _LOADS.match(instruction.body):
                 is_indirect = True
                 return
@@ -604,7 +636,7 @@ class _KernelReader:
             yield from ((each, writer) for each in instruction.reads if "P" not in each)
 
         reachable(((name, index) for name in self._address_registers(index)), sources)
-        return tuple(sorted(argument for argument in arguments if argument >= 0)), is_indirect
+        return tuple(sorted(arguments)), is_indirect
 
     def _waits_for_earlier_block(self, poll: Poll) -> bool:
         """Returns whether a poll waits for what a block with a lower number writes. Or it waits
@@ -668,6 +700,9 @@ class _KernelReader:
         constant = _CONSTANT.fullmatch(text)
         if constant is not None:
             return _LinearSum(0, ((f"c{int(constant[1], 16)}", 1),))
+        variable = _GLOBAL.fullmatch(text)
+        if variable is not None:
+            return _LinearSum(0, ((f"g{_global_number(variable[1])}", 1),))
         if re.fullmatch(r"-?0x[0-9a-f]+", text):
             value = int(text, 16)
             return _LinearSum(value - (1 << 32) if value >= 1 << 31 else value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -11,7 +12,8 @@ import numpy as np
 from tbsched import storage
 from tbsched.counting import counted, listed
 from tbsched.hangs.calls import UNNAMED, HostCall, kind_of
-from tbsched.hangs.code import KernelCode, kernel_code
+from tbsched.hangs.code import KernelCode, constants_read, kernel_code
+from tbsched.hangs.constants import Constants, Range, constants_of, constants_of_any
 from tbsched.hangs.debugger_text import bare_name
 from tbsched.hangs.disassembler import disassembler, instructions_of
 from tbsched.hangs.hang import NeverStarts, OnGpu
@@ -31,6 +33,7 @@ from tbsched.hangs.unfinished import LAUNCH, Key, Operation, Unfinished, name_of
 from tbsched.hardware.spec import DeviceSpec
 
 QUIET = 1.0  # seconds without news, from which on a hang is told
+_MAX_READINGS = 16  # of a kernel with different arguments; it takes up to a second each
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ class Evidence:
         issued: those of them whose calls have returned, or that are on the GPU, without those that
             have ended unseen.
         ended_unseen: the launches that have ended unseen, or will end.
-        codes: what kernels may wait for, by the number of their code.
+        codes: what kernels may wait for, by their launch.
         states: what sampled threads do, by the number of their grid.
         calls: that threads of the host are in.
         kernel_of_launch: kernels that the debugger sees, by the index of the launch in
@@ -82,7 +85,7 @@ class Evidence:
     operations: tuple[Operation, ...]
     issued: tuple[Operation, ...]
     ended_unseen: frozenset[Key]
-    codes: dict[int, KernelCode]
+    codes: dict[Key, KernelCode]
     states: dict[int, tuple[ThreadState, ...]]
     calls: tuple[HostCall, ...]
     kernel_of_launch: dict[int, ResidentKernel]
@@ -108,7 +111,7 @@ class Evidence:
 
     def code_of(self, operation: Operation) -> KernelCode | None:
         """Returns what the kernel of a launch may wait for; None: its code is unknown."""
-        return None if operation.code is None else self.codes.get(operation.code)
+        return self.codes.get(operation.key)
 
     def running(self, *kinds: str) -> list[Operation]:
         """Returns issued operations of some kinds, without those that never start."""
@@ -218,8 +221,8 @@ def gather_evidence(seen: Observations) -> Evidence:
     operations = _operations(seen.capture)
     unseen: list[str] = [*seen.unseen]
     codes = _codes(seen.capture, operations, unseen)
-    triggers = {number for number, code in codes.items() if code.triggers}
-    operations = tuple([replace(each, triggers=each.code in triggers) for each in operations])
+    triggers = {key for key, code in codes.items() if code.triggers}
+    operations = tuple([replace(each, triggers=each.key in triggers) for each in operations])
     matched = _match_kernels(operations, seen.snapshot.kernels) if seen.snapshot is not None else {}
     on_gpu = frozenset([operations[index].key for index in matched])
     issued = tuple([each for each in operations if each.has_returned or each.key in on_gpu])
@@ -290,8 +293,12 @@ def _is_same_kernel(operation: Operation, kernel: ResidentKernel) -> bool:
 
 def _codes(
     capture: Unfinished | None, operations: tuple[Operation, ...], unseen: list[str]
-) -> dict[int, KernelCode]:
-    """Returns what the launched kernels may wait for, by the number of their code in the file."""
+) -> dict[Key, KernelCode]:
+    """Returns what the launched kernels may wait for; those without code in the file are left out.
+
+    Launches of a kernel may differ in what they compute: their sizes and arguments say how often
+    loops run.
+    """
     if capture is None or not capture.codes:
         return {}
     if disassembler() is None:
@@ -302,13 +309,27 @@ def _codes(
         )
         return {}
     capability = next((gpu[2] for gpu in capture.gpus.values()), "")
-    codes = {}
-    for number in {operation.code for operation in operations if operation.code in capture.codes}:
-        assert number is not None
+    known: dict[tuple[int, frozenset[tuple[int, Range]]], KernelCode] = {}
+    readings: Counter[int] = Counter()
+    codes: dict[Key, KernelCode] = {}
+    for operation in operations:
+        number = operation.code
+        if operation.what != LAUNCH or number is None or number not in capture.codes:
+            continue
         code = capture.codes[number]
         instructions = instructions_of(code.code, capability)
-        if instructions:
-            codes[number] = kernel_code(instructions, code.parameters_at)
+        if not instructions:
+            continue
+        constants: Constants = constants_of_any(code.parameters_at)
+        if readings[number] < _MAX_READINGS:
+            read = constants_read(instructions)
+            own = constants_of(operation, code.parameters_at)
+            constants = {place: value for place, value in own.items() if place in read}
+        key = number, frozenset(constants.items())
+        if key not in known:
+            readings[number] += 1
+            known[key] = kernel_code(instructions, code.parameters_at, constants)
+        codes[operation.key] = known[key]
     return codes
 
 
@@ -362,7 +383,7 @@ def _waits_behind(launch: Operation, code: KernelCode | None, stays: list[Operat
 
 
 def _ended_unseen(
-    issued: tuple[Operation, ...], codes: dict[int, KernelCode], capture: Unfinished,
+    issued: tuple[Operation, ...], codes: dict[Key, KernelCode], capture: Unfinished,
     spec: DeviceSpec, unseen: list[str],
 ) -> frozenset[Key]:  # fmt: skip
     """Returns the launches that have ended, or will: their code waits for nobody. A kernel without
@@ -373,8 +394,7 @@ def _ended_unseen(
         return listed(dict.fromkeys(name_of(issued[place]) for place in indices))
 
     kernels = [place for place, each in enumerate(issued) if each.what == LAUNCH]
-    numbers = {place: issued[place].code for place in kernels}
-    code_of = {p: None if number is None else codes.get(number) for p, number in numbers.items()}
+    code_of = {place: codes.get(issued[place].key) for place in kernels}
     ends = [
         place
         for place, code in code_of.items()

@@ -62,6 +62,8 @@ class Instruction:
             results = pieces[:2]
         if operation.startswith("VOTE"):  # the last one is what is voted on
             results = pieces[: max(len(pieces) - 1, 1)]
+        while results and "[" in results[-1]:  # an address: SYNCS.PHASECHK.TRANS64 P0, [R6], R9
+            results = results[:-1]
         written = set(register_names(results, False))
         if _WIDE.search(f"{operation} "):
             written |= {next_register(register) for register in written if "P" not in register}

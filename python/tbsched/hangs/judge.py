@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from tbsched.hangs.evidence import Observations, gather_evidence
 from tbsched.hangs.hang import HangReport
-from tbsched.hangs.rules import host, host_memory, inside, legacy, loading, progress, room, slow
+from tbsched.hangs.rules import (
+    host,
+    host_memory,
+    inside,
+    legacy,
+    loading,
+    progress,
+    queued_write,
+    room,
+    slow,
+)
 from tbsched.hangs.rules.finding import Finding
 from tbsched.prediction.model import policy_of, prepared
 
@@ -24,6 +34,7 @@ RULES = (
     host.stream_waits,
     host.allocation_waits,
     legacy.write_waits_at_the_legacy_stream,
+    queued_write.write_waits_in_its_queue,
     host.copy_waits,
     host.gpu_is_empty,
     host_memory.code_polls_host_memory_that_it_writes,

@@ -6,24 +6,26 @@ import functools
 import re
 from collections.abc import Callable, Iterable
 
+from tbsched.hangs.constants import (
+    MAX_BLOCKS,
+    MAX_THREADS,
+    Constants,
+    Range,
+)
 from tbsched.hangs.control_flow import ControlFlow
 from tbsched.hangs.instruction import Instruction
 from tbsched.program.reachable import reachable
 
-Range = tuple[int, int]  # the least and the greatest value
-MAX_BLOCKS = 1 << 16  # of a grid, for the numbers of its blocks; more are never resident at once
-_MAX_THREADS = 1024  # of a block
 _MAX_DEPTH = 16  # instructions from a value back to what it is made of
 _INTEGERS = range(-(1 << 31), 1 << 31)
 _SPECIAL: tuple[tuple[str, Range], ...] = (
-    (r"SR_TID\.[XYZ]", (0, _MAX_THREADS - 1)),
+    (r"SR_TID\.[XYZ]", (0, MAX_THREADS - 1)),
     (r"SR_LANEID", (0, 31)),
     (r"SR_CTAID\.[XYZ]", (0, MAX_BLOCKS - 1)),
     (r"SR_CgaCtaId", (0, 15)),
     (r"SRZ", (0, 0)),
 )
-_THREADS = re.compile(r"c\[0x0\]\[0x[048]\]")  # of a block, in each dimension,
-_LAST_WITH_THREADS = 0x210  # if the arguments begin here or before
+_CONSTANT = re.compile(r"c\[0x0\]\[(0x[0-9a-f]+)\]")
 _TEST = re.compile(r"^U?ISETP\.(NE|LT|LE|GT|GE)\b")
 _EQUALS = re.compile(r"^U?ISETP\.EQ\b")
 _STEP = re.compile(r"^(?:U?IADD3|VIADD)\s")
@@ -40,7 +42,7 @@ class Ranges:
         reached: set[int],
         loops: Iterable[range],
         exits: Callable[[range], Iterable[Instruction]],
-        parameters_at: int,
+        constants: Constants,
     ) -> None:
         """Takes the code of a kernel.
 
@@ -49,9 +51,9 @@ class Ranges:
             reached: numbers of those that can be reached.
             loops: their numbers in each loop.
             exits: returns the branches that may leave a loop.
-            parameters_at: where its arguments begin in constant bank 0.
+            constants: what is known of constant bank 0.
         """
-        self.parameters_at = parameters_at
+        self.constants = constants
         self.every, self.reached = every, reached
         self.loops, self.exits = tuple(loops), exits
         self.place = {own.address: number for number, own in enumerate(every)}
@@ -79,8 +81,9 @@ class Ranges:
             number = int(text, 16)
             number -= (1 << 32) if number >= 1 << 31 else 0
             return number, number
-        if self.parameters_at <= _LAST_WITH_THREADS and _THREADS.fullmatch(text):
-            return 1, _MAX_THREADS
+        constant = _CONSTANT.fullmatch(text)
+        if constant is not None:
+            return self.constants.get(int(constant[1], 16))
         if text.startswith("-"):
             own = self.value(text[1:], at, depth)
             return None if own is None else (-own[1], -own[0])
@@ -126,7 +129,7 @@ class Ranges:
             return None
         values = [self.value(each, number, depth) for each in operands[1:]]
         match base, values:
-            case (("MOV" | "LDC" | "R2UR"), [one]):
+            case (("MOV" | "LDC" | "LDCU" | "R2UR"), [one]):
                 return one
             case (("VIADD" | "IADD3"), [*terms]):
                 return _sum(*terms)

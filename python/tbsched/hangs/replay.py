@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -85,6 +85,7 @@ class Replay:
         waits_for_host: places of operations that only the host can end, and that are reached.
         trace: the prediction; None: there is nothing to predict.
         assumed: sentences.
+        timely: places of copies and memsets, outside of graphs, that nothing holds up for ever.
     """
 
     launches: tuple[Launch | None, ...]
@@ -92,6 +93,7 @@ class Replay:
     waits_for_host: tuple[int, ...]
     trace: Trace | None
     assumed: tuple[str, ...]
+    timely: frozenset[int] = frozenset()
 
 
 def replay_operations(
@@ -133,7 +135,17 @@ def replay_operations(
             found.append(Stranded(index, missing, cause, behind))
     stranded = tuple([_with_limits(each, events, spec, found) for each in found])
     host_waits = tuple([index for index in events.host_waits if _is_reached(index, events, found)])
-    return Replay(events.launches, stranded, host_waits, trace, tuple(events.assumed))
+    timely = frozenset(_timely_transfers(trace, events))
+    return Replay(events.launches, stranded, host_waits, trace, tuple(events.assumed), timely)
+
+
+def _timely_transfers(trace: Trace, events: _EventBuilder) -> Iterator[int]:
+    """Yields the places of copies and memsets, outside of graphs, that run soon by the model."""
+    assert trace.transfer_ns is not None
+    for event, (start_ns, _) in zip(trace.sequence.transfers, trace.transfer_ns, strict=True):
+        index = events.transfers.get(id(event))
+        if index is not None and 0 <= start_ns < FOREVER * 5e8:
+            yield index
 
 
 def launches_of(
@@ -156,6 +168,7 @@ class _EventBuilder:
         self.cuda_events: dict[int, int] = {}  # of the model, by the number in the capture
         self.timed_events: set[int] = set()  # of the model
         self.made_events = 0  # of the model
+        self.transfers: dict[int, int] = {}  # places of copies and memsets, by id of their event
         self.threads: dict[int, int] = {}
         self.events: list[Event] = []
         self.host_waits: list[int] = []
@@ -168,6 +181,8 @@ class _EventBuilder:
                 is_endless = resident is None or index in resident
                 event = self.event(index, op, FOREVER if is_endless else _SHORT_SECONDS)
                 launches.append(event if isinstance(event, Launch) else None)
+                if isinstance(event, Copy | Memset):
+                    self.transfers[id(event)] = index
                 if event is not None:
                     events.append((op, event))
             whole = self.graph(events) if graph_call is not None else None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from tbsched.counting import listed
-from tbsched.hangs.calls import ALLOCATES, WAITS, is_copy
+from tbsched.hangs.calls import ALLOCATES, WAITS, HostCall, is_copy
 from tbsched.hangs.evidence import Evidence
 from tbsched.hangs.hang import HOST, NOT_HANGING, NOT_KNOWN
 from tbsched.hangs.rules.finding import NOTHING, Finding
 from tbsched.hangs.rules.host_memory import unless_host_runs
 from tbsched.hangs.unfinished import LAUNCH
+from tbsched.hangs.writes import global_polls, transfer_writes
 
 _SLOW = "Whether that function of the host is only slow."
 _OF_HOST = {
@@ -64,14 +65,30 @@ def allocation_waits(evidence: Evidence) -> Finding:
 def copy_waits(evidence: Evidence) -> Finding:
     """Finds a blocking copy that waits for kernels that wait for memory nobody writes."""
     copy = next((call for call in evidence.calls if is_copy(call.function)), None)
-    if copy is None or evidence.snapshot is not None or not _all_poll_without_writing(evidence):
+    if copy is None or evidence.snapshot is not None or evidence.replay is None:
+        return NOTHING
+    brings = _is_awaited(copy, evidence)
+    if not brings and not _all_poll_without_writing(evidence):
         return NOTHING
     names = listed(evidence.resident_names())
     return Finding(
         kind=HOST,
         reason=f"the host is in {copy.function}, which waits for {names}; the code of "
-        f"{names} waits for memory that it never writes, as may this copy",
+        f"{names} waits for memory that it never writes, as {'does' if brings else 'may'} this "
+        "copy",
         stranded=evidence.never_starting(),
+    )
+
+
+def _is_awaited(copy: HostCall, evidence: Evidence) -> bool:
+    """Returns whether a call copies to memory that a kernel on the GPU polls and never writes."""
+    operation = next((each for each in evidence.operations if each.call == copy.call), None)
+    return operation is not None and any(
+        transfer_writes(operation, launch, poll, evidence.operations)
+        for launch in evidence.running(LAUNCH)
+        if (code := evidence.code_of(launch)) is not None
+        for poll in global_polls(code)
+        if not {*poll.arguments} & code.written
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tbsched.counting import counted, listed
 from tbsched.hangs.calls import UNNAMED
+from tbsched.hangs.constants import MAX_BLOCKS
 from tbsched.hangs.control_flow import BY_MEMORY
 from tbsched.hangs.evidence import Evidence
 from tbsched.hangs.hang import (
@@ -19,7 +20,6 @@ from tbsched.hangs.hang import (
     RANKS,
     ROOM,
 )
-from tbsched.hangs.ranges import MAX_BLOCKS
 from tbsched.hangs.rules.finding import Finding
 from tbsched.hangs.rules.host_memory import unless_host_runs
 from tbsched.hangs.threads import SPINS, UNKNOWN

@@ -14,6 +14,7 @@ from tbsched.hangs.hang import HOST, LEGACY, NOT_KNOWN
 from tbsched.hangs.rules.finding import NOTHING, Finding
 from tbsched.hangs.rules.host_memory import unless_host_runs
 from tbsched.hangs.unfinished import GRAPH, LAUNCH, Key, Operation, name_of
+from tbsched.hangs.writes import TRANSFERS, addresses_of, global_polls, transfer_writes
 
 _FROM_GPU = re.compile("DtoH")
 _WRITES_GPU = frozenset({"copy", "memset", "write_value"})
@@ -38,21 +39,24 @@ def write_waits_at_the_legacy_stream(evidence: Evidence) -> Finding:
         else:
             waits = f"the host is in {own.function}, which {waits}"
         is_sure = own.what != "host_function"  # the host also writes to its memory elsewhere
+        writes = _writes_polled_memory(own, holds, evidence)
         issued = evidence.issued if own in evidence.issued else (*evidence.issued, own)
         found = Finding(
             kind=LEGACY if is_sure else NOT_KNOWN,
             may_be=() if is_sure else (LEGACY, HOST),
-            reason=f"{waits}; the code of {names} waits for memory that it never writes, as may "
-            f"this {own.what.replace('_', ' ')}",
+            reason=f"{waits}; the code of {names} waits for memory that it never writes, as "
+            f"{'does' if writes else 'may'} this {own.what.replace('_', ' ')}",
             stranded=evidence.never_starting(),
             fixes=non_blocking_fixes(issued, capture.streams, spec),
             proof=(
                 f"Call {own.call}, {own.function}, has not ended: it comes after {names}, and one "
                 "of the two is in the legacy default stream or waits for work there.",
             ),
-            unseen=(
-                f"Whether {name_of(own)} writes what {names} waits for: the file does not say to "
-                "which address it writes.",
+            unseen=()
+            if writes
+            else (
+                f"Whether {name_of(own)} writes what {names} waits for: the addresses of the two "
+                "are not both known.",
             ),
         )
         return unless_host_runs(found, evidence)
@@ -121,7 +125,22 @@ def _may_end_waits(own: Operation, holds: list[Operation], evidence: Evidence) -
         of_host = (each.host_arguments or frozenset()) | (each.managed_arguments or frozenset())
         if own.what not in (_WRITES_HOST if places & of_host else _WRITES_GPU):
             return False
-    return True
+    return _writes_polled_memory(own, holds, evidence) is not False
+
+
+def _writes_polled_memory(
+    own: Operation, holds: list[Operation], evidence: Evidence
+) -> bool | None:
+    """Returns whether an operation writes to what one of the kernels polls; None: unknown."""
+    if own.what not in TRANSFERS:
+        return None
+    found = [
+        transfer_writes(own, each, poll, evidence.operations)
+        for each in holds
+        if (code := evidence.code_of(each)) is not None
+        for poll in global_polls(code)
+    ]
+    return True if True in found else None if None in found else False
 
 
 def _polled(own: Operation, evidence: Evidence) -> frozenset[int] | None:
@@ -137,9 +156,7 @@ def _polled(own: Operation, evidence: Evidence) -> frozenset[int] | None:
 def _is_written_elsewhere(holds: list[Operation], evidence: Evidence) -> bool:
     """Returns whether other work on the GPU may write what kernels wait for."""
     polled = {
-        (each.arguments or {}).get(place)
-        for each in holds
-        for place in _polled(each, evidence) or ()
+        address for each in holds for address in addresses_of(each, _polled(each, evidence) or ())
     }
     runs = {each.key for each in evidence.running(LAUNCH, GRAPH)}
     for own in evidence.operations:
@@ -150,7 +167,7 @@ def _is_written_elsewhere(holds: list[Operation], evidence: Evidence) -> bool:
             if own.key in runs:
                 return True
         elif own.key in runs or (own.key in evidence.ended_unseen and code.loops):
-            written = {(own.arguments or {}).get(place) for place in code.written}
-            if code.writes_anywhere or written & polled:
+            may_write = code.writes_anywhere or addresses_of(own, code.written) & polled
+            if may_write:
                 return True
     return False

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from tbsched.counting import listed
 from tbsched.hangs.calls import ALLOCATES, LOADS
-from tbsched.hangs.code import KernelCode
+from tbsched.hangs.code import KernelCode, Poll
 from tbsched.hangs.evidence import Evidence
 from tbsched.hangs.hang import INSIDE, NOT_HANGING, NOT_KNOWN
 from tbsched.hangs.replay import first_held_write
 from tbsched.hangs.rules.finding import NOTHING, Finding
 from tbsched.hangs.unfinished import GRAPH, LAUNCH, Operation, name_of
+from tbsched.hangs.writes import TRANSFERS, addresses_of, transfer_writes
 
 _MAY_STAY = frozenset({LAUNCH, GRAPH, "wait_value", "host_function"})
 
@@ -128,7 +129,7 @@ def writer_is_slow(evidence: Evidence) -> Finding:
         stranded=evidence.never_starting(),
         proof=(
             f"The code of {waits} polls an address of its arguments that {writes} writes to, "
-            f"and {writes} waits for nothing.",
+            f"and {writes} waits for nothing that does not end.",
         ),
         unseen=(
             f"Whether {writes} has ended: its record may come late. If it has, it hangs inside "
@@ -138,35 +139,52 @@ def writer_is_slow(evidence: Evidence) -> Finding:
 
 
 def _slow_writer(waiter: Operation, evidence: Evidence) -> Operation | None:
-    """Returns a launch that ends, and may write what the last poll of a kernel waits for; or None.
-    None if one of its polls has no such launch, or if it may wait for something else."""
+    """Returns what ends, and may write what the last poll of a kernel waits for; or None.
+    None if one of its polls has no such writer, or if it may wait for something else."""
     code = evidence.code_of(waiter)
     if code is None or not code.polls or code.has_endless_loop or not code.is_whole:
         return None
-    ending = [
-        op
-        for op in evidence.operations
-        if op.key in evidence.ended_unseen and not waiter.is_behind(op)
-    ]
     writer = None
     for poll in code.polls:
-        values = {(waiter.arguments or {}).get(offset, 0) for offset in poll.arguments}
-        polled = {value for value in values if _is_address(value)}
-        writer = next((end for end in ending if _written_by(end, evidence) & polled), None)
+        polled = addresses_of(waiter, poll.arguments)
+        writer = next(
+            (
+                each
+                for each in evidence.operations
+                if not waiter.is_behind(each)
+                and (
+                    _written_by(each, evidence) & polled
+                    or _is_written_after_slow_work(each, waiter, poll, evidence)
+                )
+            ),
+            None,
+        )
         if writer is None:
             return None
     return writer
 
 
-def _written_by(launch: Operation, evidence: Evidence) -> set[int]:
-    """Returns the addresses to which a kernel with loops may write, from its arguments."""
+def _written_by(launch: Operation, evidence: Evidence) -> frozenset[int]:
+    """Returns the addresses to which a launch that ends, and has loops, writes by its arguments."""
     code = evidence.code_of(launch)
-    if code is None or not code.loops or launch.arguments is None:
-        return set()
-    values = (launch.arguments.get(offset, 0) for offset in code.written)
-    return {value for value in values if _is_address(value)}
+    if launch.key not in evidence.ended_unseen or code is None or not code.loops:
+        return frozenset()
+    return addresses_of(launch, code.written)
 
 
-def _is_address(value: int) -> bool:
-    """Returns whether a value may be an address: it needs more than 32 bits."""
-    return value >= 1 << 32
+def _is_written_after_slow_work(
+    transfer: Operation, waiter: Operation, poll: Poll, evidence: Evidence
+) -> bool:
+    """Returns whether a copy, memset or value behind a kernel that ends is written to a poll."""
+    if transfer.what not in TRANSFERS or any(
+        transfer.is_behind(each) for each in evidence.running(*_MAY_STAY)
+    ):
+        return False
+    slow = [
+        each
+        for each in evidence.operations
+        if each.key in evidence.ended_unseen and (code := evidence.code_of(each)) and code.loops
+    ]
+    return any(transfer.is_behind(each) for each in slow) and bool(
+        transfer_writes(transfer, waiter, poll, evidence.operations)
+    )
