@@ -16,6 +16,7 @@ from tbsched.advice.explain.changes.host_windows import (
 )
 from tbsched.advice.explain.changes.operators import propose_no_operators, without_host_wait
 from tbsched.advice.explain.changes.proposal import Proposal, edited, relaunched
+from tbsched.advice.explain.changes.waits import gaps_without_waits, pure_waits
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
 from tbsched.counting import counted, first_listed
@@ -26,9 +27,6 @@ from tbsched.program.sequence import Copy, HostCall
 
 _MAX_NAMED = 2  # launches that a condition names
 _MAX_SINGLE_WAITS = 8  # waits of a host; of more, each is one of many that are alike
-_CALL_SECONDS = (
-    2e-5  # seconds; of Python before cudaDeviceSynchronize: 9 to 11 us on hosts of H100s
-)
 # Shorter parts of which a profile says nothing are between operators, and shorter operators only
 # describe tensors.
 _UNRECORDED_NS = 100_000
@@ -156,15 +154,13 @@ def propose_no_synchronisation(facts: Facts, launch: int, cause: Cause) -> Itera
     if last is None:
         return
     calls = {place: x.name for place in waits if isinstance(x := sequence[place], HostCall)}
-    pure = {place: event for place, event in waits.items() if place not in calls}
+    pure = pure_waits(facts, host)
     yield from propose_no_operators(facts, [*pure])
     if len(pure) > 1:
-        gaps = [*facts.program.host]
-        for place, event in pure.items():
-            if event is None and gaps[place] <= _CALL_SECONDS:
-                gaps[place] = 0.0
         what = f"without {len(pure)} synchronisations of the host{_copy_advice(facts, pure)}"
-        yield edited(facts, what, pure, f"if {_not_used(facts, pure)}", tuple(gaps))
+        yield edited(
+            facts, what, pure, f"if {_not_used(facts, pure)}", gaps_without_waits(facts, pure)
+        )
     if len(calls) > 1:
         words = ", ".join(sorted(set(calls.values())))
         what = f"without the waits of {counted(len(calls), 'call')} of {words}"

@@ -32,6 +32,7 @@ from tbsched.advice.explain.changes.launches import (
 )
 from tbsched.advice.explain.changes.operators import propose_no_nonzero
 from tbsched.advice.explain.changes.proposal import Proposal, Proposer
+from tbsched.advice.explain.changes.waits import propose_later_waits, propose_no_reads
 from tbsched.advice.explain.explanation import COPY
 from tbsched.advice.explain.facts import Facts
 
@@ -41,11 +42,13 @@ PROPOSERS: Mapping[str, tuple[Proposer, ...]] = {
         propose_no_memory_calls,
         propose_no_host_work,
         propose_no_synchronisation,
+        propose_later_waits,
+        propose_no_reads,
         propose_pinned_memory,
         propose_graphs,
         propose_no_pauses,
     ),
-    SYNCHRONIZE: (propose_no_synchronisation,),
+    SYNCHRONIZE: (propose_no_synchronisation, propose_later_waits, propose_no_reads),
     COPY: (propose_copies_to_gpu_first, propose_pinned_memory, propose_copies_ahead),
     "stream": (
         propose_other_stream,
