@@ -284,5 +284,93 @@ FOURTH = {
     "cupy_sieve_between": SLOW,
 }
 
-SETS = {"second": SECOND, "third": THIRD, "fourth": FOURTH}
-TRUTH = SECOND | THIRD | FOURTH
+FIFTH = {
+    # An H200 has 132 SMs, each of 228 KiB of shared memory, of which a block takes 1 KiB more than
+    # it asks for, 65,536 registers, 2,048 threads and 32 blocks.
+    # 256 threads of 96 registers: 24,576 a block, so two per SM. The first 264 of 800 blocks all
+    # wait for one of the blocks 400 to 663
+    "streamk_fixup": room("multiply", 536, 800, "registers"),
+    # 61 KiB of the sampler leave 167 on one SM, and 201 are asked for, as on every other SM
+    "megakernel_and_sampler": room("interpret", 1, 132, "shared_memory"),
+    # 116 KiB of product and 101 of epilogue on every SM leave 11, and 41 are asked for (all three
+    # kernels prefer the most shared memory; 16 registers, 256 threads)
+    "early_epilogue": room("scales", 4, 4, "shared_memory"),
+    # 1,024 threads of 22 registers: two per SM, 264 if all SMs are empty. A server of 1,024 threads
+    # has one of these places, and a cooperative launch starts as a whole or not at all
+    "full_grid_beside_server": room("relax", 264, 264, "threads"),
+    # 14 registers, 256 threads: eight per SM without shared memory, but four of 51 KiB (204 of 228)
+    "occupancy_without_bytes": room("update", 528, 1056, "shared_memory"),
+    # Twice 1,024 threads (14 registers) on every SM leave no thread
+    "urgent_priority": room("urgent", 8, 8, "threads"),
+    # 33 times 128 blocks of a warp (16 registers): 4,224, 32 on every SM
+    "topic_listeners": room("publish", 2, 2, "blocks"),
+    # Twice 256 threads of 128 registers: all 65,536 of every SM. The panel asks for 1,024 threads
+    # of 32 (of threads there are enough: 512 of 2,048 are taken)
+    "lu_lookahead": room("panel", 1, 1, "registers"),
+    # A block of a warp, of at most 64 registers: 32 per SM, 4,224 of 4,400
+    "numba_ants": room("march", 176, 4400, "blocks"),
+    # 256 threads of 32 registers at most: eight per SM, 1,056 of 4,800, all of them of part 0,
+    # which has 1,200. Registers bind as well, if it is 32
+    "triton_splitk_owner": room("gemv_parts", 3744, 4800, "threads"),
+    # 101 KiB: two per SM (256 threads), 264 of 272
+    "cupy_replica_exchange": room("sweep", 8, 272, "shared_memory"),
+    "userbuffers_order": queue(1),
+    "per_thread_sessions": queue(),
+    "frame_consumers": queue(2),
+    "sweep_from_far_end": queue(),
+    "cupy_shared_event": queue(1),
+    "torch_bucket_ack": queue(1),
+    "cub_offsets": LEGACY,
+    "pool_in_null": LEGACY,
+    "cooperative_default": LEGACY,
+    "ghost_cells": LEGACY,
+    "texture_upload": LEGACY,
+    "numba_waits_for_torch": LEGACY,
+    "cuda_core_default": LEGACY,
+    "cub_first_sum": LOADING_IN_CALL,
+    "capture_while_serving": LOADING_IN_CALL,
+    "long_request_first": LOADING,
+    "torch_topk_first": LOADING_IN_CALL,
+    "cupy_kernel_on_demand": LOADING_IN_CALL,
+    # In a proxy thread, for which the main thread waits
+    "spill_proxy": host("cudaFree"),
+    # In both host threads
+    "mismatched_collectives": host("cudaStreamSynchronize"),
+    # A host node waits for the main thread, too
+    "host_node_waits": host("cudaStreamSynchronize"),
+    # read() of a pipe, into which no call flushes what the kernel prints
+    "request_by_printf": host(None),
+    # In the thread of a std::async, whose future the main thread waits for
+    "future_before_reply": host("cudaStreamSynchronize"),
+    # cuCtxSynchronize of the driver, with the GIL held, which another thread needs
+    "cupy_gil_held": host(None),
+    # torch.cuda.graph waits for the device when it is entered
+    "torch_capture_while_serving": host("cudaDeviceSynchronize"),
+    "cupy_pool_trimmed": host("cudaFree"),
+    "multicast_to_one": INSIDE,
+    "remote_arrive": INSIDE,
+    "ragged_rounds": INSIDE,
+    "leaking_slots": INSIDE,
+    "second_product": INSIDE,
+    "lock_upgrade": INSIDE,
+    "full_work_queue": INSIDE,
+    "short_index": INSIDE,
+    "triton_ring_ack": INSIDE,
+    "numba_sequence_lock": INSIDE,
+    "slices_in_turn": SLOW,
+    "straggler_at_barrier": SLOW,
+    "ticks_by_wait_value": SLOW,
+    "dependent_layers": SLOW,
+    "pages_back_and_forth": SLOW,
+    "scratch_per_step": SLOW,
+    "squarings": SLOW,
+    "small_ring": SLOW,
+    "contended_maximum": SLOW,
+    "torch_token_loop": SLOW,
+    "cupy_life": SLOW,
+    "triton_long_critical": SLOW,
+    "numba_passed_on": SLOW,
+}
+
+SETS = {"second": SECOND, "third": THIRD, "fourth": FOURTH, "fifth": FIFTH}
+TRUTH = SECOND | THIRD | FOURTH | FIFTH
