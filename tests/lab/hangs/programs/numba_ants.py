@@ -2,7 +2,9 @@
 
 import numpy as np
 from begin import begin
-from numba import cuda
+
+np.row_stack = np.vstack  # numba-cuda asks for it, and newer versions of numpy lack it
+from numba import cuda  # noqa: E402
 
 
 @cuda.jit

@@ -1,9 +1,12 @@
 """A Numba kernel in a stream of Numba waits until PyTorch has its weights, and says so in a tensor
 that both see."""
 
+import numpy
 import torch
 from begin import begin
-from numba import cuda
+
+numpy.row_stack = numpy.vstack  # numba-cuda asks for it, and newer versions of numpy lack it
+from numba import cuda  # noqa: E402
 
 
 @cuda.jit
