@@ -10,7 +10,8 @@
 namespace tbsched::capture {
 namespace {
 
-constexpr size_t kReservedNotes = 4096;  // notes, and words, for which a new log has room
+constexpr size_t kReservedNotes = 4096;   // for which a new log has room
+constexpr size_t kReservedBytes = 65536;  // of arguments, likewise
 
 std::atomic<uint64_t> logs_made = 0;
 
@@ -61,7 +62,7 @@ bool ends_capture(const CUresult result) {
 
 ThreadLog::ThreadLog() {
   for (auto* const each : {&notes, &taken_notes}) each->reserve(kReservedNotes);
-  for (auto* const each : {&words, &taken_words}) each->reserve(kReservedNotes);
+  for (auto* const each : {&arguments, &taken_arguments}) each->reserve(kReservedBytes);
 }
 
 CallLog::CallLog(const Modules& modules)
@@ -97,8 +98,8 @@ const Function& CallLog::function_of(ThreadLog& log, const Shape& shape, const b
 void CallLog::set_function(ThreadLog& log, Note& note, const Function& function,
                            const Shape& shape) {
   note.function = &function;
-  note.first_word = log.words.size();
-  note.words = add_words(log.words, function, shape);
+  note.first_byte = log.arguments.size();
+  note.bytes = add_arguments(log.arguments, function, shape);
 }
 
 void CallLog::enter(const Operation& operation, const uint64_t now_ns) {
@@ -182,23 +183,23 @@ CallLog::Taken CallLog::take() {
   const std::lock_guard lock(mutex_);
   for (const auto& each : logs_) {
     each->taken_notes.clear();
-    each->taken_words.clear();
+    each->taken_arguments.clear();
   }
   // All at once: a note that is taken has none before it that is not.
   std::vector<std::unique_lock<std::mutex>> locks;
   for (const auto& each : logs_) locks.emplace_back(each->mutex);
   for (const auto& each : logs_) {
     std::swap(each->notes, each->taken_notes);
-    std::swap(each->words, each->taken_words);
+    std::swap(each->arguments, each->taken_arguments);
     if (each->is_open) taken.open.push_back(each->open);
     // Another thread may have the number of one that has ended.
     if (!each->has_ended) taken.last_order[each->open.os_thread] = each->open.order;
   }
   locks.clear();
   for (const auto& each : logs_) {
-    const std::span<const Word> words = each->taken_words;
+    const std::span<const std::byte> arguments = each->taken_arguments;
     for (const Note& note : each->taken_notes) {
-      taken.notes.push_back({&note, words.subspan(note.first_word, note.words)});
+      taken.notes.push_back({&note, arguments.subspan(note.first_byte, note.bytes)});
     }
   }
   if (logs_.size() > 1) {

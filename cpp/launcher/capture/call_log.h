@@ -10,11 +10,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "launcher/capture/arguments.h"
 #include "launcher/capture/graphs.h"
 #include "launcher/capture/launched.h"
 #include "launcher/capture/operations.h"
 #include "launcher/capture/timed_events.h"
-#include "launcher/capture/words.h"
 
 namespace tbsched::capture {
 
@@ -44,8 +44,8 @@ struct Note {
   const Function* function = nullptr;        // of a launch
   uint64_t launches_before = 0;              // earlier launches of kernels of its name
   std::shared_ptr<const GraphLaunch> graph;  // null: no graph is launched, or it is not known
-  size_t first_word = 0;                     // index of a launch's first argument word
-  size_t words = 0;                          // number of its argument words
+  size_t first_byte = 0;                     // index of the first byte of a launch's arguments
+  size_t bytes = 0;                          // of its arguments
 };
 
 // Notes of one thread. Only that thread and the writer lock it.
@@ -55,7 +55,7 @@ class ThreadLog {
 
   std::mutex mutex;
   std::vector<Note> notes;
-  std::vector<Word> words;
+  std::vector<std::byte> arguments;  // of launches
   OpenCall open;
   bool is_open = false;
   std::atomic<bool> has_ended = false;  // its thread is ending: another one may take the log
@@ -72,7 +72,7 @@ class ThreadLog {
 
   // Used by the writer alone: what its last take() has returned.
   std::vector<Note> taken_notes;
-  std::vector<Word> taken_words;
+  std::vector<std::byte> taken_arguments;
 };
 
 // Logs of all threads. While a stream is captured into a graph, operations are not noted: most are
@@ -82,7 +82,7 @@ class CallLog {
   struct Taken {
     struct Row {
       const Note* note;
-      std::span<const Word> words;
+      std::span<const std::byte> arguments;
     };
     std::vector<Row> notes;      // in their order; they live until the next take()
     std::vector<OpenCall> open;  // calls that threads are in now
@@ -121,7 +121,7 @@ class CallLog {
   const Function& function_of(ThreadLog& log, const Shape& shape, bool is_loaded);
   // Returns the carveout in percent that the program has set for a launch's function; -1: none.
   int32_t carveout_of(const Shape& shape);
-  // Adds the function of a launch and its argument words to a note.
+  // Adds the function of a launch and its arguments to a note.
   static void set_function(ThreadLog& log, Note& note, const Function& function,
                            const Shape& shape);
 

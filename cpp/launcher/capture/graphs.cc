@@ -233,7 +233,11 @@ class Graphs::Reader {
     node.first_word = graph_.words.size();
     const Kernel* const known = node.function->kernel;
     if (known != nullptr && has_parameters(given.func, given.kern, known->usage.parameters)) {
-      node.words = add_words(graph_.words, *node.function, shape);
+      std::vector<std::byte> bytes;
+      add_arguments(bytes, *node.function, shape);
+      const std::vector<Word> words = words_of(bytes, node.function);
+      graph_.words.insert(graph_.words.end(), words.begin(), words.end());
+      node.words = words.size();
     }
     node.has_separate_arguments = shape.buffer.empty();
     shape.arguments = nullptr;  // the driver's, for a while

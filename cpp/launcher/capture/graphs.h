@@ -16,10 +16,10 @@
 #include <utility>
 #include <vector>
 
+#include "launcher/capture/arguments.h"
 #include "launcher/capture/cupti.h"
 #include "launcher/capture/launched.h"
 #include "launcher/capture/operations.h"
-#include "launcher/capture/words.h"
 
 namespace tbsched::capture {
 

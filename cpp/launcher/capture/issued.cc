@@ -15,13 +15,13 @@ bool is_work(const What what) {
 }  // namespace
 
 void Issued::apply(const std::vector<CallLog::Taken::Row>& notes) {
-  for (const auto& [note, words] : notes) {
+  for (const auto& [note, arguments] : notes) {
     switch (note->kind) {
       case Note::Kind::kIssued:
-        add(*note, words);
+        add(*note, arguments);
         break;
       case Note::Kind::kLoaded:
-        set_function(*note, words);
+        set_function(*note, arguments);
         break;
       case Note::Kind::kFailed:
         if (Entry* const failed = find(note->operation.call)) failed->is_done = true;
@@ -45,18 +45,18 @@ Issued::Entry* Issued::find(const uint32_t call) {
   return nullptr;
 }
 
-void Issued::set_function(const Note& note, const std::span<const Word> words) {
+void Issued::set_function(const Note& note, const std::span<const std::byte> arguments) {
   Entry* const entry = find(note.operation.call);
   if (entry == nullptr) return;
   entry->note.function = note.function;
-  entry->words.assign(words.begin(), words.end());
+  entry->arguments.assign(arguments.begin(), arguments.end());
 }
 
-void Issued::add(const Note& note, const std::span<const Word> words) {
+void Issued::add(const Note& note, const std::span<const std::byte> arguments) {
   const Operation& operation = note.operation;
   if (!operation.has_stream) return;
   const Stream stream{operation.context, operation.stream};
-  Entry entry{.note = note, .words = {words.begin(), words.end()}};
+  Entry entry{.note = note, .arguments = {arguments.begin(), arguments.end()}};
   if (note.graph != nullptr && !note.graph->is_changed) {
     entry.remaining_records = note.graph->graph->records;
   }

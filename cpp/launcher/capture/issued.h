@@ -24,8 +24,8 @@ class Issued {
   // An operation that may not have ended.
   struct Entry {
     Note note;
-    std::vector<Word> words = {};  // of a launch's arguments
-    uint64_t waits_for = 0;        // id of the record that a wait is for; 0: none
+    std::vector<std::byte> arguments = {};  // of a launch
+    uint64_t waits_for = 0;                 // id of the record that a wait is for; 0: none
     // Records that nodes of a launched graph still get; none: no graph, or some nodes get none.
     std::optional<GraphRecords> remaining_records = std::nullopt;
     bool is_written = false;  // write_older() has passed it on
@@ -65,9 +65,9 @@ class Issued {
   using Entries = std::deque<Entry>;
 
   // Adds the operation that a call issues.
-  void add(const Note& note, std::span<const Word> words);
-  // Sets the function of a launch, and its argument words, once they are known.
-  void set_function(const Note& note, std::span<const Word> words);
+  void add(const Note& note, std::span<const std::byte> arguments);
+  // Sets the function of a launch, and its arguments, once they are known.
+  void set_function(const Note& note, std::span<const std::byte> arguments);
   // Returns the operation of a call; null: it is not kept.
   Entry* find(uint32_t call);
   // Ends all that was issued, before the host began to wait, in the stream or the context that it

@@ -384,7 +384,7 @@ void Recorder::write_issued(const Issued::Entry& entry) {
       line.add("name", demangled(function->name)).add("before", entry.note.launches_before);
     }
     add_shape(line, operation.shape, function);
-    add_arguments(line, entry.words, operation.shape.buffer.empty());
+    add_arguments(line, words_of(entry.arguments, function), operation.shape.buffer.empty());
   }
   if (launched != nullptr) {
     line.add("graph", graph).add("changed", launched->is_changed);
@@ -534,7 +534,7 @@ void Recorder::watch_memory(const Issued::Entry& entry) {
       }
     }
   };
-  watch_words(entry.words);
+  watch_words(words_of(entry.arguments, entry.note.function));
   if (entry.note.graph != nullptr) watch_words(entry.note.graph->graph->words);
 }
 
