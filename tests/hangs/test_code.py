@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 import tbsched as tb
 from hangs.conftest import RECORDED
 from hangs.test_hang import ALIVE, captured, inside, issued, of, of_stream
-from tbsched.hangs.code import KernelCode, kernel_code
+from tbsched.hangs.code import KernelCode, _KernelReader, kernel_code
 from tbsched.hangs.disassembler import disassembler, instructions_of
+from tbsched.hangs.layout import with_loops_in_one_piece
 
 BEGIN = 0x210
 FAKE = Path(__file__).with_name("fake_nvdisasm.py")
@@ -597,3 +598,40 @@ def test_loop_that_polls_one_place_after_the_other_up_to_a_limit(
         0xA0: "EXIT",
     }
     assert kernel_code(tuple(sorted((rows | change).items())), BEGIN).only_waits == only_waits
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "turns"),
+    [
+        ("grid_sync_steps", [8, 10, 4], 12),  # its wait is behind the kernel's last instruction
+        ("try_wait", [8, 8, 4], 4),  # one of four phases, and what is left of them
+        ("plays_in_turn", [8, 0, 4, 12, 10, 4], 12),  # the second half of a register pair
+        ("follows_links", [16, 100, 4], 102),  # the count is the second operand
+    ],
+)
+def test_loops_that_the_compiler_has_taken_apart(
+    tmp_path: Path, name: str, words: list[int], turns: int
+) -> None:
+    places = zip(words[::3], words[1::3], strict=True)
+    instructions = instructions_of(name.encode(), "9.0")
+    assert instructions is not None
+    constants = {BEGIN + place: (value, value) for place, value in places}
+    assert kernel_code(instructions, BEGIN, constants).only_waits
+    assert not kernel_code(instructions, BEGIN).only_waits
+    ordered = with_loops_in_one_piece(instructions)
+    reader = _KernelReader(ordered, BEGIN, constants)
+    assert {reader.ranges.turns(loop) for loop in reader.loops} >= {None, turns}
+    assert with_loops_in_one_piece(ordered) == ordered
+    found = of(tmp_path, *with_code(name, 1, 13, small_arguments=words, cooperative=False))
+    assert found.kind == "inside_kernel"
+
+
+def test_writes_on_other_ways_do_not_count() -> None:
+    """A register of the address is written again on the way to the poll."""
+    assert not code("sense_barrier").writes_anywhere
+    assert not code("heartbeat").writes_anywhere  # a guarded instruction loads the address
+    assert code("waits_in_function").polls[0].arguments == (0,)  # by its caller
+
+
+def test_semaphore_of_libcu_waits() -> None:
+    assert code("semaphore").only_waits

@@ -17,13 +17,14 @@ from tbsched.hangs.instruction import (
     Instruction,
     register_names,
 )
+from tbsched.hangs.layout import with_loops_in_one_piece
 from tbsched.hangs.ranges import Ranges
 from tbsched.program.reachable import reachable
 
 _CONSTANT = re.compile(r"c\[0x0\]\[(0x[0-9a-f]+)\]")
 _GLOBAL = re.compile(r"c\[0x4\]\[(0x[0-9a-f]+|RZ|URZ)\]")  # the address of a __device__ variable
 _ADDRESS = re.compile(r"\[([^]]*)\]")
-_LEAVES = re.compile(r"^(EXIT|RET|BREAK|KILL)")
+_LEAVES = re.compile(r"^(EXIT|RET|KILL)")
 _UNKNOWN_TARGETS = re.compile(r"^(BRX|BRXU|JMX|JMXU|JMP|CALL)\b")
 # Loads that see what others write, and atomics.
 _STRONG_LOADS = re.compile(r"^(?:LDG?|LD)\.\S*(?:STRONG|MMIO)|^(?:ATOMG?|ATOM)\.")
@@ -164,7 +165,8 @@ def kernel_code(
     """
     if constants is None:
         constants = constants_of_any(parameters_at)
-    return _KernelReader(instructions, parameters_at, constants).answer()
+    ordered = with_loops_in_one_piece(instructions)
+    return _KernelReader(ordered, parameters_at, constants).answer()
 
 
 def constants_read(instructions: Instructions) -> frozenset[int]:
@@ -528,13 +530,8 @@ class _KernelReader:
 
     def _possible_writers(self, register: str, before: int, loop: range) -> Iterator[int]:
         """Yields indices of the instructions of a loop that may have written a register last. They
-        are earlier in this turn, or later in the turn before."""
-        for index in (*range(before - 1, loop.start - 1, -1), *reversed(loop)):
-            instruction = self.code[index]
-            if register in instruction.writes:
-                yield index
-                if instruction.guard is None:
-                    return
+        are earlier in this turn, or in the turn before."""
+        return (at for at in self.ranges.code.writers(register, before) if at in loop)
 
     def _deciders(self, branch: Instruction, loop: range) -> set[int]:
         """Returns the indices of a loop's instructions that decide whether a branch leaves it."""
@@ -614,26 +611,22 @@ class _KernelReader:
     def _address_source(self, index: int) -> tuple[tuple[int, ...], bool]:
         """Returns byte offsets of the arguments in an address, and whether it has loaded values."""
         arguments: set[int] = set()
-        is_indirect = False
+        is_indirect, first = False, self.parameters_at
 
         def sources(register: tuple[str, int]) -> Iterator[tuple[str, int]]:
             """Yields the registers from which a register has its value."""
             nonlocal is_indirect
-            name, before = register
-            writer = self._last_writer(name, before)
-            if writer is None:
-                is_indirect = True
-                return
-            instruction = self.code[writer]
-            given = (int(row, 16) for row in _CONSTANT.findall(instruction.body))
-            arguments.update(at - self.parameters_at for at in given if at >= self.parameters_at)
-            arguments.update(map(_global_number, _GLOBAL.findall(instruction.body)))
-            if _LOADS.match(instruction.body):
-                is_indirect = True
-                return
-            if instruction.guard is not None:
-                yield name, writer
-            yield from ((each, writer) for each in instruction.reads if "P" not in each)
+            writers = self.ranges.code.writers(*register)
+            is_indirect |= not writers
+            for writer in writers:
+                instruction = self.code[writer]
+                given = (int(row, 16) - first for row in _CONSTANT.findall(instruction.body))
+                arguments.update(place for place in given if place >= 0)
+                arguments.update(map(_global_number, _GLOBAL.findall(instruction.body)))
+                if _LOADS.match(instruction.body):
+                    is_indirect = True
+                else:
+                    yield from ((each, writer) for each in instruction.reads if "P" not in each)
 
         reachable(((name, index) for name in self._address_registers(index)), sources)
         return tuple(sorted(arguments)), is_indirect
@@ -713,19 +706,10 @@ class _KernelReader:
             return None if negated is None else negated.times(-1)
         if not re.fullmatch(r"U?R\d+", text) or depth == 0:
             return None
-        writer = self._last_writer(text, before)
-        if writer is None or self.code[writer].guard or self._is_carried(text, writer, before):
+        writers = self.ranges.code.writers(text, before)
+        if len(writers) != 1 or self.code[writers[0]].guard:
             return None
-        return self._instruction_value(writer, depth - 1)
-
-    def _is_carried(self, register: str, writer: int, reader: int) -> bool:
-        """Returns whether a loop around the reader, not around the writer, writes a register."""
-        return any(
-            register in self.code[index].writes
-            for loop in self.loops
-            if reader in loop and writer not in loop
-            for index in loop
-        )
+        return self._instruction_value(writers[0], depth - 1)
 
     def _instruction_value(self, index: int, depth: int) -> _LinearSum | None:
         """Returns the first result of an instruction as a linear sum; None: unknown."""

@@ -14,7 +14,7 @@ ALL, BY_MEMORY = "all", "by_memory"
 _DIFFERS_BY_BLOCK = re.compile(r"^(?:CS2R|S2R|S2UR)\S*\s+\S+\s*,\s*SR_(?!TID|LANEID|NTID|\w+MASK)")
 _READS_MEMORY = re.compile(r"^(?:LDG?|LDS|LDL|LDSM|ATOMG?|ATOMS|TEX|TLD|SULD|SYNCS|B2R|MATCH)\b")
 _READS_THREAD_INDEX = re.compile(r"^(?:S2R|S2UR)\S*\s+\S+\s*,\s*SR_TID")
-_LEAVES = re.compile(r"^(?:EXIT|RET|BREAK|KILL|BPT)\b")
+_LEAVES = re.compile(r"^(?:EXIT|RET|KILL|BPT)\b")
 
 
 class ControlFlow:
@@ -29,6 +29,8 @@ class ControlFlow:
         self.successors: dict[int, tuple[int, ...]] = {}
         self.predecessors: dict[int, list[int]] = {index: [] for index in reached}
         self.exits: list[int] = []  # from which the kernel is left
+        self.calls: dict[int, list[int]] = {}  # of a function, by its first instruction
+        self._writers: dict[tuple[str, int], tuple[int, ...]] = {}
         for index in reached:
             instruction = code[index]
             leaves = bool(_LEAVES.match(instruction.body))
@@ -40,6 +42,8 @@ class ControlFlow:
                 self.exits.append(index)
             for target in self.successors[index]:
                 self.predecessors[target].append(index)
+            if instruction.call_target in index_at:
+                self.calls.setdefault(index_at[instruction.call_target], []).append(index)
 
     def can_reach(self, targets: Iterable[int], avoided: int) -> set[int]:
         """Returns the indices from which a target can be reached without passing another index."""
@@ -59,16 +63,24 @@ class ControlFlow:
             if may_leave and any(target not in avoiding for target in targets):
                 yield index_
 
-    def writers(self, name: str, number: int) -> Iterator[int]:
+    def writers(self, name: str, number: int) -> tuple[int, ...]:
         """Returns the instructions that may have written a register last before another."""
-        return self.writers_before(name, self.predecessors[number])
+        key = name, number
+        if key not in self._writers:
+            before = self.predecessors.get(number, []) + self.calls.get(number, [])
+            self._writers[key] = tuple(sorted(self.writers_before(name, before)))
+        return self._writers[key]
 
     def writers_before(self, name: str, last: Iterable[int]) -> Iterator[int]:
         """Returns those that may have written a register when one of some has been executed."""
-        ways = reachable(
-            last,
-            lambda at: () if self._surely_writes(at, name) else self.predecessors[at],
-        )
+
+        def before(at: int) -> list[int]:
+            """Returns the instructions that may be executed before one, those of callers too."""
+            if self._surely_writes(at, name):
+                return []
+            return self.predecessors[at] + self.calls.get(at, [])
+
+        ways = reachable(last, before)
         return (at for at in ways if name in self.code[at].writes)
 
     def _surely_writes(self, number: int, name: str) -> bool:

@@ -29,6 +29,7 @@ _CONSTANT = re.compile(r"c\[0x0\]\[(0x[0-9a-f]+)\]")
 _TEST = re.compile(r"^U?ISETP\.(NE|LT|LE|GT|GE)\b")
 _EQUALS = re.compile(r"^U?ISETP\.EQ\b")
 _STEP = re.compile(r"^(?:U?IADD3|VIADD)\s")
+_MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "NE": "NE"}
 _NOT = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "NE": "EQ"}
 _AND = "0xc0"  # the table of LOP3 for its first two operands
 
@@ -121,6 +122,10 @@ class Ranges:
             ):
                 return of_special
         base, *kinds = operation.removeprefix("U").split(".")
+        constant = _CONSTANT.fullmatch(operands[-1])
+        if base in ("LDC", "LDCU") and kinds == ["64"] and constant is not None:
+            half = 4 * (operands[0] != name)  # the second register of the pair has the second half
+            return self.constants.get(int(constant[1], 16) + half)
         if operands[:1] != [name]:
             return None
         if base == "SHF":
@@ -137,6 +142,8 @@ class Ranges:
                 return _sum(_product(one, two), three)
             case "LEA", [one, two, (int(shift), int(_))] if 0 <= shift < 31:
                 return _sum(_product(one, (1 << shift, 1 << shift)), two)
+            case "LOP3", [(a, b), (c, d), *_] if operands[-1] == _AND and a == b and c == d:
+                return a & c, a & c
             case "LOP3", [one, two, *_] if operands[-1] == _AND:
                 masks = [each[1] for each in (one, two) if each is not None and each[0] >= 0]
                 return (0, min(masks)) if masks else None
@@ -192,7 +199,11 @@ class Ranges:
         operands = self.every[test].operands
         if kind is None or not self._is_alone(operands):
             return None
-        counter, limit = operands[2].removesuffix(".reuse"), self.value(operands[3], test, depth)
+        first, second = (operand.removesuffix(".reuse") for operand in operands[2:4])
+        compares = kind[1]
+        if not any(first in self.every[at].writes for at in loop):
+            first, second, compares = second, first, _MIRRORED[compares]
+        counter, limit = first, self.value(second, test, depth)
         steps = [at for at in loop if counter in self.every[at].writes]
         if len(steps) != 1 or limit is None:
             return None
@@ -202,7 +213,7 @@ class Ranges:
             return None
         if not all(self._is_in_each_turn(at, loop) for at in (step, test, leaving)):
             return None
-        stays = kind[1] if self._stays_if_true(leaving, loop) else _NOT[kind[1]]
+        stays = compares if self._stays_if_true(leaving, loop) else _NOT[compares]
         is_unsigned = ".U32" in self.every[test].body.partition(" ")[0]
         if is_unsigned and min(begin[0], limit[0]) < 0:
             return None
