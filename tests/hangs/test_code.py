@@ -635,3 +635,26 @@ def test_writes_on_other_ways_do_not_count() -> None:
 
 def test_semaphore_of_libcu_waits() -> None:
     assert code("semaphore").only_waits
+
+
+@pytest.mark.parametrize(
+    ("name", "threads", "words"),
+    [
+        ("smooth", 256, [16, 16, 4, 20, 20, 4]),  # cuda::pipeline; a turn for each lane, too
+        ("equalise", 256, [8, 256, 4]),  # a counter of a byte never comes to 256
+        ("transfer", 32, [16, 100, 4]),  # between two locks it waits for 20,000 cycles
+    ],
+)
+def test_loops_that_are_over_soon_or_never(
+    tmp_path: Path, name: str, threads: int, words: list[int]
+) -> None:
+    launch = with_code(name, 1, 13, threads=threads, small_arguments=words)
+    assert of(tmp_path, *launch).kind == "inside_kernel"
+
+
+def test_branch_that_never_leaves_ends_no_loop() -> None:
+    instructions = instructions_of(b"equalise", "9.0")
+    assert instructions is not None
+    for levels, is_endless in ((256, True), (255, False), (-1, False)):
+        found = kernel_code(instructions, BEGIN, {BEGIN + 8: (levels, levels)})
+        assert found.has_endless_loop is is_endless

@@ -13,15 +13,16 @@ from tbsched.hangs.disassembler import Instructions
 from tbsched.hangs.instruction import (
     ADDITIONS,
     CLOCK_READS,
+    CONSTANT,
     DESCRIPTOR,
     Instruction,
+    constant_place,
     register_names,
 )
 from tbsched.hangs.layout import with_loops_in_one_piece
 from tbsched.hangs.ranges import Ranges
 from tbsched.program.reachable import reachable
 
-_CONSTANT = re.compile(r"c\[0x0\]\[(0x[0-9a-f]+)\]")
 _GLOBAL = re.compile(r"c\[0x4\]\[(0x[0-9a-f]+|RZ|URZ)\]")  # the address of a __device__ variable
 _ADDRESS = re.compile(r"\[([^]]*)\]")
 _LEAVES = re.compile(r"^(EXIT|RET|KILL)")
@@ -38,6 +39,9 @@ _CLOCK_OR_COUNTER = re.compile(f"{CLOCK_READS.pattern}|{_ATOMIC_COUNTERS.pattern
 # What counts, moves a count, or halves it.
 _COUNTING = re.compile(
     r"^(?:U?IADD3?|VIADD|IMAD\.IADD|U?IMAD\.MOV|U?MOV|USHF|SHF\.|U?LEA|IMAD\.SHL|U?SEL)\b"
+)
+_OF_CLOCKS = re.compile(
+    rf"{CLOCK_READS.pattern}|^(?:U?IADD3|IMAD)(?:\.X)?\s|^(?:IMAD\.)?MOV|^NANOSLEEP"
 )
 _EQUALITY_TESTS = re.compile(r"^U?ISETP\.(?:NE|EQ)\b")
 _MAX_INSTRUCTIONS = 1 << 22  # instructions of a thread: a second, if each of them waits for memory
@@ -171,7 +175,9 @@ def kernel_code(
 
 def constants_read(instructions: Instructions) -> frozenset[int]:
     """Returns the places in constant bank 0 that a kernel reads, in bytes."""
-    return frozenset(int(row, 16) for _, text in instructions for row in _CONSTANT.findall(text))
+    return frozenset(
+        constant_place(row) for _, text in instructions for row in CONSTANT.findall(text)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +203,7 @@ class _LinearSum:
 
 def _global_number(place: str) -> int:
     """Returns the negative number of a ``__device__`` variable, by its place in constant bank 4."""
-    return -1 - (0 if place.endswith("RZ") else int(place, 16))
+    return -1 - constant_place(place)
 
 
 def _sum_of(values: Iterable[_LinearSum | None]) -> _LinearSum | None:
@@ -342,6 +348,9 @@ class _KernelReader:
         executed = (
             math.inf if turns is None else float(len(bodies) + sleeps * _SLEEP_INSTRUCTIONS) * turns
         )
+        cycles = self._cycles(loop)
+        if cycles is not None:  # of a thread no more than an instruction is executed in each
+            executed = min(executed, cycles)
         for outer in self.loops:
             if outer == loop or not (outer.start <= loop.start and loop.stop <= outer.stop):
                 continue
@@ -350,6 +359,33 @@ class _KernelReader:
             outer_turns = self.ranges.turns(outer)
             executed *= math.inf if outer_turns is None else outer_turns
         return executed <= _MAX_INSTRUCTIONS
+
+    def _cycles(self, loop: range) -> int | None:
+        """Returns after how many cycles a loop is left that waits for a time; None: another loop.
+
+        It compares how far a clock has come since before the loop with a constant.
+        """
+        known = [
+            cycles
+            for branch in self._exits(loop)
+            if (cycles := self._cycles_until(self._deciders(branch, loop))) is not None
+        ]
+        return min(known, default=None)
+
+    def _cycles_until(self, deciders: set[int]) -> int | None:
+        """Returns with how many cycles some instructions compare a clock's way; None: something
+        else."""
+        tests = [index for index in sorted(deciders) if self.bodies[index].startswith("ISETP")]
+        others = deciders - {*tests}
+        is_clock = any(CLOCK_READS.match(self.bodies[index]) for index in others)
+        if not is_clock or not all(_OF_CLOCKS.match(self.bodies[index]) for index in others):
+            return None
+        # The clock less what it was, as 64 bits: of the upper half nothing may be left.
+        if len(tests) != 2 or self.code[tests[1]].operands[3] != "RZ":
+            return None
+        limit = self.ranges.value(self.code[tests[0]].operands[3], tests[0])
+        differences = [index for index in others if "-R" in self.bodies[index]]
+        return limit[1] if limit is not None and limit[0] >= 0 and differences else None
 
     def _moves(self, numbers: list[int], loop: range) -> int | None:
         """Returns in how many turns at most a loop that polls goes on to another address.
@@ -384,6 +420,7 @@ class _KernelReader:
             loop
             for loop in self.loops
             if loop not in polling_loops
+            and self.ranges.turns(loop) is None
             and not any(self._is_bounded(branch, loop) for branch in self._exits(loop))
         ]
 
@@ -585,7 +622,11 @@ class _KernelReader:
 
     def _is_endless(self, loop: range) -> bool:
         """Returns whether a loop has no exit, or nothing in it changes what its exits depend on."""
-        exits = list(self._exits(loop))
+        exits = [
+            branch
+            for branch in self._exits(loop)
+            if not self.ranges.never_leaves(self.index_at[branch.address], loop)
+        ]
         if not exits:
             return True
         if any(exit_.guard is None for exit_ in exits):
@@ -620,7 +661,7 @@ class _KernelReader:
             is_indirect |= not writers
             for writer in writers:
                 instruction = self.code[writer]
-                given = (int(row, 16) - first for row in _CONSTANT.findall(instruction.body))
+                given = (constant_place(row) - first for row in CONSTANT.findall(instruction.body))
                 arguments.update(place for place in given if place >= 0)
                 arguments.update(map(_global_number, _GLOBAL.findall(instruction.body)))
                 if _LOADS.match(instruction.body):
@@ -690,9 +731,9 @@ class _KernelReader:
     def _operand_value(self, operand: str, before: int, depth: int) -> _LinearSum | None:
         """Returns what an operand holds before an instruction, as a linear sum; None: unknown."""
         text = operand.strip().removesuffix(".reuse").removesuffix(".64")
-        constant = _CONSTANT.fullmatch(text)
+        constant = CONSTANT.fullmatch(text)
         if constant is not None:
-            return _LinearSum(0, ((f"c{int(constant[1], 16)}", 1),))
+            return _LinearSum(0, ((f"c{constant_place(constant[1])}", 1),))
         variable = _GLOBAL.fullmatch(text)
         if variable is not None:
             return _LinearSum(0, ((f"g{_global_number(variable[1])}", 1),))

@@ -10,13 +10,21 @@ _BRANCH = re.compile(r"^BRA(?:\.\S+)?\s+(?:(!?)(U?P\d)\s*,\s*)?(?:\S+\s*,\s*)?0x
 _REGISTER = re.compile(r"(?<![\w.])(U?R\d+|U?P\d)(\.64)?(?![\w])")
 DESCRIPTOR = re.compile(r"desc\[[^]]*\](?=\[)")
 _CALL = re.compile(r"^CALL\.REL\S*\s+(?:\S+\s*,\s*)?0x([0-9a-f]+)")
+CONSTANT = re.compile(r"c\[0x0\]\[(0x[0-9a-f]+|U?RZ)\]")  # of bank 0
 CLOCK_READS = re.compile(r"^(?:CS2R|S2R|S2UR)\S*\s+\S+\s*,\s*SR_(?:CLOCK|GLOBALTIMER)")
 ADDITIONS = re.compile(r"^(?:U?IADD|VIADD|U?IMAD(?!\.MOV)|FADD|FFMA|FMUL|U?SHF\.|U?LEA\b)")
 _WIDE = re.compile(r"\.(?:64|WIDE)\b|\.WIDE\.|^CS2R |^LDC\.64|^S2UR64")
+# Addresses of shared memory have 32 bits.
+_SHARED = re.compile(r"^(?:LDS|LDSM|STS|STSM|ATOMS|SYNCS|LDGSTS|ARRIVES|LDL|STL)\b")
 _WRITES_NOTHING = re.compile(
     r"^(?:ST|RED|BRA|EXIT|BAR|NOP|MEMBAR|ERRBAR|CCTL|NANOSLEEP|YIELD|WARPSYNC|BSYNC|BSSY|DEPBAR"
     r"|CGAERRBAR|RET|BREAK|KILL|FENCE)"
 )
+
+
+def constant_place(number: str) -> int:
+    """Returns the place of a constant in its bank, in bytes: of ``0x210``, or of ``RZ``."""
+    return 0 if number.endswith("RZ") else int(number, 16)
 
 
 class Instruction:
@@ -49,8 +57,10 @@ class Instruction:
         body = DESCRIPTOR.sub("", self.body)
         operation, _, rest = body.partition(" ")
         pieces = split_operands(rest)
+        has_wide_addresses = _SHARED.match(operation) is None
         if _WRITES_NOTHING.match(operation):
-            return frozenset(), frozenset(register_names(pieces, True)) | self.guards
+            read = register_names(pieces, True, has_wide_addresses)
+            return frozenset(), frozenset(read) | self.guards
         count = 1
         while count < len(pieces) and re.fullmatch(r"!?U?P[\dT]", pieces[count - 1].strip()):
             count += 1  # a result may come after one or two predicates
@@ -72,8 +82,8 @@ class Instruction:
                 for _ in range(3):
                     register = next_register(register)
                     written.add(register)
-        read = frozenset(register_names(pieces[len(results) :], True)) | self.guards
-        return frozenset(written), read
+        read = register_names(pieces[len(results) :], True, has_wide_addresses)
+        return frozenset(written), frozenset(read) | self.guards
 
     @property
     def operands(self) -> list[str]:
@@ -109,12 +119,18 @@ def split_operands(text: str) -> list[str]:
     return [*pieces, text[begin:]]
 
 
-def register_names(pieces: Iterable[str], with_pairs: bool) -> Iterator[str]:
-    """Yields the registers of operands; with pairs, also the second of each 64-bit pair."""
+def register_names(
+    pieces: Iterable[str], with_pairs: bool, has_wide_addresses: bool = True
+) -> Iterator[str]:
+    """Yields the registers of operands; with pairs, also the second of each 64-bit pair.
+
+    ``has_wide_addresses``: whether registers in brackets are such pairs.
+    """
     for piece in pieces:
         for row in _REGISTER.finditer(piece):
             yield row[1]
-            if with_pairs and (row[2] or "[" in piece) and "P" not in row[1]:
+            is_wide = row[2] or (has_wide_addresses and "[" in piece)
+            if with_pairs and is_wide and "P" not in row[1]:
                 yield next_register(row[1])
 
 

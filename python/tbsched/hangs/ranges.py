@@ -13,7 +13,7 @@ from tbsched.hangs.constants import (
     Range,
 )
 from tbsched.hangs.control_flow import ControlFlow
-from tbsched.hangs.instruction import Instruction
+from tbsched.hangs.instruction import CONSTANT, Instruction, constant_place
 from tbsched.program.reachable import reachable
 
 _MAX_DEPTH = 16  # instructions from a value back to what it is made of
@@ -25,12 +25,15 @@ _SPECIAL: tuple[tuple[str, Range], ...] = (
     (r"SR_CgaCtaId", (0, 15)),
     (r"SRZ", (0, 0)),
 )
-_CONSTANT = re.compile(r"c\[0x0\]\[(0x[0-9a-f]+)\]")
 _TEST = re.compile(r"^U?ISETP\.(NE|LT|LE|GT|GE)\b")
 _EQUALS = re.compile(r"^U?ISETP\.EQ\b")
 _STEP = re.compile(r"^(?:U?IADD3|VIADD)\s")
 _MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "NE": "NE"}
 _NOT = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "NE": "EQ"}
+_WARP = 32  # threads
+# Ends a loop that the compiler makes where a register must be the same in all threads of a warp: a
+# turn for each value.
+_FOR_EACH_VALUE = "BRA.U.ANY"
 _AND = "0xc0"  # the table of LOP3 for its first two operands
 
 
@@ -82,9 +85,9 @@ class Ranges:
             number = int(text, 16)
             number -= (1 << 32) if number >= 1 << 31 else 0
             return number, number
-        constant = _CONSTANT.fullmatch(text)
+        constant = CONSTANT.fullmatch(text)
         if constant is not None:
-            return self.constants.get(int(constant[1], 16))
+            return self.constants.get(constant_place(constant[1]))
         if text.startswith("-"):
             own = self.value(text[1:], at, depth)
             return None if own is None else (-own[1], -own[0])
@@ -122,10 +125,10 @@ class Ranges:
             ):
                 return of_special
         base, *kinds = operation.removeprefix("U").split(".")
-        constant = _CONSTANT.fullmatch(operands[-1])
+        constant = CONSTANT.fullmatch(operands[-1])
         if base in ("LDC", "LDCU") and kinds == ["64"] and constant is not None:
             half = 4 * (operands[0] != name)  # the second register of the pair has the second half
-            return self.constants.get(int(constant[1], 16) + half)
+            return self.constants.get(constant_place(constant[1]) + half)
         if operands[:1] != [name]:
             return None
         if base == "SHF":
@@ -191,6 +194,8 @@ class Ranges:
         Each turn must add to a counter, and compare it with a limit that it comes closer to.
         """
         own = self.every[leaving]
+        if own.body.startswith(_FOR_EACH_VALUE):
+            return _WARP
         tests = [] if own.guard is None else [*self.code.writers(own.guard, leaving)]
         if len(tests) != 1 or tests[0] not in loop:
             return None
@@ -233,6 +238,35 @@ class Ranges:
             return None
         far = limit[1] - begin[0] if rises else begin[1] - limit[0]
         return max(far, 0) // min(map(abs, by)) + 2
+
+    def never_leaves(self, leaving: int, loop: range) -> bool:
+        """Returns whether a branch never leaves a loop, by the values that it compares."""
+        own = self.every[leaving]
+        tests = [] if own.guard is None else [*self.code.writers(own.guard, leaving)]
+        if len(tests) != 1 or own.target is None or ".EX" in self.every[tests[0]].body:
+            return False
+        (test,) = tests
+        kind, operands = _TEST.match(self.every[test].body), self.every[test].operands
+        if kind is None or not self._is_alone(operands):
+            return False
+        left, right = (self.value(operand, test) for operand in operands[2:4])
+        if left is None or right is None:
+            return False
+        if ".U32" in self.every[test].body.partition(" ")[0] and min(left[0], right[0]) < 0:
+            return False
+        leaves = _NOT[kind[1]] if self._stays_if_true(leaving, loop) else kind[1]
+        match leaves:
+            case "LT":
+                return left[0] >= right[1]
+            case "LE":
+                return left[0] > right[1]
+            case "GT":
+                return left[1] <= right[0]
+            case "GE":
+                return left[1] < right[0]
+            case "EQ":
+                return left[1] < right[0] or right[1] < left[0]
+        return left == right and left[0] == left[1]
 
     def steps(self, step: int, loop: range) -> int | None:
         """Returns how often an instruction moves a counter in all turns of a loop; None: unknown.
