@@ -10,8 +10,19 @@ from typing import TypeAlias
 
 import pytest
 
+from tbsched.hangs import find
+
 RECORDED = Path(__file__).parent / "recorded"
 Answering: TypeAlias = Callable[..., None]
+
+
+@pytest.fixture(autouse=True)
+def seconds_between_looks(monkeypatch: pytest.MonkeyPatch) -> float:
+    """Those of a user. Tests do not wait: what was recorded does not change."""
+    seconds = find._SECONDS_BETWEEN_LOOKS
+    monkeypatch.setattr(find, "_SECONDS_BETWEEN_LOOKS", 0.0)
+    monkeypatch.setattr(find, "_NEWS_SECONDS", 0.01)
+    return seconds
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -442,6 +443,19 @@ def test_what_threads_do_is_told(answering: Answering, process: int) -> None:
     ]  # fmt: skip
     assert [len(row.sms) for row in found.resident] == [16, 116]
     assert found.calls[0].callers[-1] == "main"
+
+
+def test_a_second_is_between_two_looks(
+    answering: Answering,
+    process: int,
+    monkeypatch: pytest.MonkeyPatch,
+    seconds_between_looks: float,
+) -> None:
+    monkeypatch.setattr(find, "_SECONDS_BETWEEN_LOOKS", seconds_between_looks)
+    answering("room_readme")
+    begun = time.monotonic()
+    tb.hang(pid=process)
+    assert time.monotonic() - begun >= 2
 
 
 def test_capture_adds_what_binds(answering: Answering, process: int, tmp_path: Path) -> None:
