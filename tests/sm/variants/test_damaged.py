@@ -102,7 +102,7 @@ def test_branch_that_leads_out_of_the_kernel_is_refused() -> None:
         assert refusal(lambda image=image: tb.sm.read_code(image, TABLES, 4)) == "kernel"
 
 
-@settings(deadline=None, max_examples=examples(60))
+@settings(deadline=None, max_examples=examples(32))
 @given(
     st.lists(st.tuples(st.integers(BEGIN, END - 1), st.integers(0, 255)), min_size=1, max_size=3)
 )

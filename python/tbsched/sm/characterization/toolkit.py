@@ -175,10 +175,7 @@ def lives(cubin: bytes, kernel: str) -> tuple[dict[int, Touched], set[int]]:
         ToolMissing: there is no nvdisasm.
         ValueError: nvdisasm refuses the cubin, in its words.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "kernel.cubin"
-        path.write_bytes(_in_new_form(cubin))
-        shown = _run("nvdisasm", "-lrm", "narrow", "-c", path)
+    shown = _shown_by_nvdisasm(_in_new_form(cubin), "-lrm", "narrow", "-c")
     with refusing_torn():
         return _lives_in(shown, kernel)
 
@@ -255,10 +252,7 @@ def disassemble(codes: Iterable[bytes], architecture: str) -> list[tuple[Instruc
     """
     pieces = list(codes)
     code = b"".join(pieces)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "loops.bin"
-        path.write_bytes(code)
-        shown = _run("nvdisasm", "-json", "-b", architecture.replace("sm_", "SM"), path)
+    shown = _shown_by_nvdisasm(code, "-json", "-b", architecture.replace("sm_", "SM"))
     with refusing_torn():
         return _instructions_in(shown, code, pieces)
 
@@ -304,6 +298,15 @@ def _instruction(row: dict[str, Any], word: int, first: int, end: int) -> Instru
     if row["opcode"] == "BRA":
         target = range(first * BYTES, end * BYTES, BYTES).index(int(operands[-1], 16))
     return Instruction(row["opcode"], operands, guard, target, word)
+
+
+@functools.lru_cache(maxsize=16)
+def _shown_by_nvdisasm(content: bytes, *options: str) -> str:
+    """Returns what nvdisasm prints of a file; of the last few it is kept: a call takes 0.3 s."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "kernel"
+        path.write_bytes(content)
+        return _run("nvdisasm", *options, path)
 
 
 def _run(name: str, *arguments: str | Path) -> str:
