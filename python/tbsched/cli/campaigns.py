@@ -76,7 +76,7 @@ def fuzz(
     """Search for sequences on which prediction and oracle disagree, and shrink them.
 
     On a GPU, sequences are drawn, predicted and compared while others run. What disagrees is run
-    again with patience, and if it still does, Hypothesis shrinks it.
+    again with patience, and if it still does, it is shrunk.
 
     On all GPUs of this host for an hour, keeping what is found:
 

@@ -1,4 +1,4 @@
-"""Shrinks one disagreement at a time: Hypothesis first, then event by event, then anew."""
+"""Shrinks one disagreement at a time: event by event, by Hypothesis if it is long, then anew."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from tbsched.campaigns.findings import Findings
 from tbsched.campaigns.judge import Comparison, Judge
 from tbsched.campaigns.keeping import Corpus
-from tbsched.campaigns.shrinking.minimise import Fails, Floors, minimise, size
+from tbsched.campaigns.shrinking.minimise import Floors, minimise, size
 from tbsched.campaigns.shrinking.narrower import narrower_suspects
 from tbsched.campaigns.space.search import search
 from tbsched.campaigns.space.space import Space
@@ -24,6 +24,8 @@ from tbsched.traces.annotations import Origin
 # Disagreements with fewer launches that are collected to leave a local minimum when shrinking, and
 # how many of them are shrunk.
 NARROWER, NARROWER_SHRUNK = 32, 4
+# Hypothesis takes seconds, and seldom makes so few launches fewer.
+FEW_LAUNCHES = 4
 # Attempts at seeing a shrunk disagreement twice in a row: one disturbed run must not discard it.
 CONFIRMATIONS = 3
 
@@ -38,6 +40,7 @@ class Shrinker:
         found, best: what is being shrunk, as it was found and confirmed, and the smallest that
             failed since; None while nothing is.
         whole: whether sequences are not cut behind a launch that does not fit.
+        verdicts: whether each sequence that was tried fails.
         narrower: the smallest disagreement among the draws with so many launches, cut or whole.
     """
 
@@ -54,6 +57,7 @@ class Shrinker:
     best: Comparison | None = None
     whole: bool = False
     until: float = 0.0
+    verdicts: dict[Sequence, bool] = field(default_factory=dict)
     narrower: dict[tuple[int, bool], Comparison | None] = field(default_factory=dict)
 
     def begin(self, comparison: Comparison) -> bool:
@@ -76,6 +80,7 @@ class Shrinker:
             (placement.smid < 0).any() for placement in confirmed.prediction.placements[:-1]
         )
         self.until = time.monotonic() + self.seconds
+        self.verdicts = {}
 
     @property
     def half(self) -> float:
@@ -83,7 +88,11 @@ class Shrinker:
         return self.seconds / 2
 
     def from_choices(self, choices: tuple[int | bytes, ...]) -> None:
-        """Lets Hypothesis shrink what its strategy draws with these choices."""
+        """Shrinks what the strategy draws with these choices; Hypothesis does if many are left."""
+        assert self.best is not None
+        smallest = minimise(self.best.sequence, self._still_fails, self.floors)
+        if len(smallest.launches) <= FEW_LAUNCHES:
+            return
         search(
             self.space.strategy,
             self.fails,
@@ -141,27 +150,21 @@ class Shrinker:
     def _minimal(self) -> Comparison | None:
         """Returns the best so far, minimised; None if it does not show again."""
         assert self.best is not None
-        smallest = minimise(self.best.sequence, self._still_fails(), self.floors)
+        smallest = minimise(self.best.sequence, self._still_fails, self.floors)
         for _ in range(CONFIRMATIONS):
             comparison = self.again(smallest)
             if comparison is not None and not comparison.agrees:
                 return comparison
         return None
 
-    def _still_fails(self) -> Fails:
-        """Returns :meth:`fails` with a cache, so that each sequence runs once."""
-        verdicts: dict[Sequence, bool] = {}
-
-        def still_fails(candidate: Sequence) -> bool:
-            """Returns whether a candidate fails, from a cache."""
-            if candidate not in verdicts:
-                verdicts[candidate] = False
-                # What the oracle refuses, or never recorded, is no smaller counterexample.
-                with contextlib.suppress(ValueError):
-                    verdicts[candidate] = self.fails(candidate)
-            return verdicts[candidate]
-
-        return still_fails
+    def _still_fails(self, candidate: Sequence) -> bool:
+        """Returns whether a candidate fails; each sequence runs once."""
+        if candidate not in self.verdicts:
+            self.verdicts[candidate] = False
+            # What the oracle refuses, or never recorded, is no smaller counterexample.
+            with contextlib.suppress(ValueError):
+                self.verdicts[candidate] = self.fails(candidate)
+        return self.verdicts[candidate]
 
     def _narrower(self, launches: int) -> Comparison | None:
         """Returns the smallest disagreement with so many launches that is drawn; None: none is.
@@ -186,7 +189,7 @@ class Shrinker:
         failing = itertools.islice(filter(self.fails, suspects), NARROWER)
         smallest = heapq.nsmallest(NARROWER_SHRUNK, failing, key=size)
         for sequence in smallest:
-            minimise(sequence, self._still_fails(), self.floors)
+            minimise(sequence, self._still_fails, self.floors)
         return self._minimal() if smallest else None
 
     def _confirmed(self, comparison: Comparison) -> Comparison:
