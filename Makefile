@@ -1,6 +1,6 @@
 # The README shows the first two targets. OUT: where `make gpu` and
 # `make screenshots` write. PYTHON: which Python to use.
-# PARALLEL: how pytest spreads the tests. STRICT: `make test` compiles without a warning, or fails.
+# PARALLEL: how pytest spreads the tests, of which some wait: a process more than cores. STRICT: `make test` compiles without a warning, or fails.
 PYTHON ?= python3
 VENV ?= .venv
 FLOORS ?= .venv-floors
@@ -8,7 +8,7 @@ FLOORS ?= .venv-floors
 PYTHONS ?= $(PYTHON)
 OUT ?= gpu-report
 SECONDS_ON_GPU ?= 120
-PARALLEL ?= --numprocesses logical --maxprocesses 8 --dist worksteal
+PARALLEL ?= --numprocesses $(shell expr $$(nproc) + 1) --maxprocesses 8 --dist worksteal
 
 BIN := $(VENV)/bin
 # uv takes seconds for what takes pip half a minute. Where it cannot reach what pip can, pip does it.
