@@ -29,6 +29,10 @@ class Gpu:
         """How often CUPTI was told to flush."""
         return int(self._library.fake_flushes())
 
+    def copies(self) -> int:
+        """How often memory of the GPU was copied to the host."""
+        return int(self._library.fake_copies())
+
     def questions(self) -> int:
         """How often the driver or CUPTI was asked about a stream."""
         return int(self._library.fake_questions())

@@ -433,18 +433,25 @@ while time.monotonic() < end:
     assert not any("busy" in line for line in of(lines, "alive"))
 
 
-def watched(run: Played, place: Path, code: str) -> list[list[int]]:
-    """The addresses whose memory is told to have changed, of a program with a kernel's module."""
-    launcher = pytest.importorskip("tbsched._launcher", reason="built without nvcc")
-    (place / "a.cubin").write_bytes(launcher.patch(launcher.images()["sm_90"], 32, 64))
-    load = """
+LOAD = """
 import time
 image = open("a.cubin", "rb").read()
 gpu.play("module", image, wide(len(image)))
 def launch(call, stream=13):
     gpu.play("issue_launch", "tbsched_probe", call, wide(stream), 40, 256, 0, 0)
 """
-    lines = played(run, place, load + textwrap.dedent(code))
+
+
+def write_module(place: Path) -> None:
+    """Writes the module of a kernel with arguments, which ``LOAD`` loads."""
+    launcher = pytest.importorskip("tbsched._launcher", reason="built without nvcc")
+    (place / "a.cubin").write_bytes(launcher.patch(launcher.images()["sm_90"], 32, 64))
+
+
+def watched(run: Played, place: Path, code: str) -> list[list[int]]:
+    """The addresses whose memory is told to have changed, of a program with a kernel's module."""
+    write_module(place)
+    lines = played(run, place, LOAD + textwrap.dedent(code))
     (first, *_) = of(lines, "issued")
     (address,) = set(first["arguments"][1::2])  # type: ignore[index]
     told = [line["changed"] for line in of(lines, "alive") if "changed" in line]
@@ -497,6 +504,87 @@ def test_capture_keeps_no_pipe_open(run: Played, tmp_path: Path) -> None:
         assert not [each for each in names if "pipe:" in each and each not in own]
     """
     played(run, tmp_path, code)
+
+
+def gpu_memory(
+    run: Played, place: Path, code: str, **variables: str
+) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
+    """The lines of a program with a kernel that addresses memory of the GPU; and those on it."""
+    write_module(place)
+    code = LOAD + 'gpu.play("address_gpu")\nlaunch(1)\n' + textwrap.dedent(code) + WAIT + KILL
+    done = run(f"gpu.begin()\n{code}", FAKE_CUPTI_CLOCK="1", **variables)
+    assert done.stderr == ""
+    lines = [json.loads(each) for each in (place / "run.jsonl").read_text("utf-8").splitlines()]
+    return lines, of(lines, "gpu_memory")
+
+
+WATCHED = {"TBSCHED_HANG_AFTER": "1"}
+
+
+def test_memory_of_the_gpu_is_read_while_nothing_ends(run: Played, tmp_path: Path) -> None:
+    """The copies are not among what the program has done."""
+    lines, reads = gpu_memory(run, tmp_path, "time.sleep(1.5)\n", **WATCHED)
+    last = reads[-1]
+    assert {key: value for key, value in last.items() if key not in ("at", "reads")} == {
+        "gpu_memory": 0x7F0000000000, "bytes": 256,
+    }  # fmt: skip
+    first_ns, last_ns = last["at"]  # type: ignore[misc]
+    assert last["reads"] >= 4  # type: ignore[operator]
+    assert 0 < first_ns < last_ns
+    assert not [line for line in lines if {"copy", "call"} & {next(iter(line))}]
+    assert [line["what"] for line in of(lines, "issued")] == ["launch"]
+    assert 99 not in [line["stream"] for line in of(lines, "stream")]
+
+
+def test_words_are_told_by_how_they_change(run: Played, tmp_path: Path) -> None:
+    code = """
+        for number in range(24):
+            gpu.play("write_gpu", 3, number)
+            gpu.play("write_gpu", 4, number % 2)
+            gpu.play("write_gpu", 5, 7 * number % 31)
+            gpu.play("write_gpu", 6, int(number > 12))
+            time.sleep(0.1)
+    """
+    _, reads = gpu_memory(run, tmp_path, code, **WATCHED)
+    base = 0x7F0000000000
+    assert any(
+        line.get("counted") == 1
+        and line.get("counted_at") == [base + 12]
+        and line.get("renewed_at") == [base + 20]
+        and line.get("returned") == 1
+        for line in reads
+    )
+    assert any(line.get("once") == 1 for line in reads)
+
+
+def test_memory_of_the_gpu_is_not_read_unless_hangs_are_looked_for(
+    run: Played, tmp_path: Path
+) -> None:
+    _, reads = gpu_memory(run, tmp_path, "time.sleep(1)\nassert gpu.copies() == 0\n")
+    assert reads == []
+
+
+def test_memory_of_the_gpu_is_not_read_while_work_ends(run: Played, tmp_path: Path) -> None:
+    code = """
+        for call in range(2, 30):
+            gpu.play("issue_synchronize", call, wide(13), 0)
+            launch(100 + call)
+            gpu.play("kernel", "_Z3addPfi", 100 + call, 1, 13, wide(1), wide(2), 2, 32, 16, wide(0),
+                     0)
+            time.sleep(0.1)
+        assert gpu.copies() == 0
+        os = __import__("os"); os._exit(0)
+    """
+    _, reads = gpu_memory(run, tmp_path, code, **WATCHED)
+    assert reads == []
+
+
+@pytest.mark.parametrize("end", ["", "raise SystemExit(0)\n"])
+def test_copies_that_never_end_hold_nothing_up(run: Played, tmp_path: Path, end: str) -> None:
+    code = 'gpu.play("hold_copies")\ntime.sleep(1.5)\nassert gpu.copies() == 1\n' + end
+    lines, reads = gpu_memory(run, tmp_path, code, **WATCHED)
+    assert reads == []
+    assert bool(of(lines, "end")) == bool(end)
 
 
 def test_work_before_an_event_ends_with_what_waited_for_it(run: Played, tmp_path: Path) -> None:

@@ -43,12 +43,13 @@ def test_it_is_quiet_once_until_there_are_news(place: Path) -> None:
     watch.close()
 
 
-def test_work_of_cupti_is_no_news(place: Path) -> None:
+def test_work_of_cupti_and_of_the_capture_is_no_news(place: Path) -> None:
     watch = Watch(lambda: [place], SECONDS)
     write(place, ALIVE)
     watch.is_quiet()
     time.sleep(SECONDS)
     write(place, {"overhead": "buffer_flush", "at": [1, 2]})
+    write(place, {"gpu_memory": 1 << 40, "bytes": 4, "reads": 4, "at": [1, 2]})
     assert watch.is_quiet()
     watch.look_again()
     assert not watch.is_quiet()
@@ -148,6 +149,21 @@ def test_watched_program_is_ended_if_asked(tmp_path: Path, library: Path) -> Non
     assert "it hangs, so it was ended" in done.stderr
     assert time.monotonic() - begun < 50
     assert tb.hang(tmp_path / "run.jsonl").kind == "room"
+
+
+@pytest.mark.parametrize(("options", "printed"), [(("--hang-after", "30"), "30.0"), ((), "None")])
+def test_library_knows_after_how_long_it_is_asked(
+    tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...],
+    printed: str,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("TBSCHED_HANG_AFTER", "7")  # of a capture around this one
+    code = "import os; print(os.environ.get('TBSCHED_HANG_AFTER'))"
+    command = [sys.executable, "-m", "tbsched", "capture", "-o", "run.jsonl", *options, "--"]
+    done = subprocess.run(
+        [*command, sys.executable, "-S", "-c", code], cwd=tmp_path, capture_output=True, text=True,
+        timeout=60, env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )  # fmt: skip
+    assert done.stdout.strip() == printed
 
 
 def test_program_that_ends_in_time_has_no_report(tmp_path: Path, library: Path) -> None:

@@ -538,6 +538,31 @@ void Recorder::watch_memory(const Issued::Entry& entry) {
   if (entry.note.graph != nullptr) watch_words(entry.note.graph->graph->words);
 }
 
+bool Recorder::may_be_of_gpu(const Word& word) {
+  constexpr uint64_t kLeastAddress = uint64_t{1} << 32;
+  return word.may_be_address() && word.value >= kLeastAddress &&
+         addresses_.kind_of(word.value) == AddressSpace::Kind::kOther;
+}
+
+void Recorder::write_gpu_memory(const MemoryReads& reads) {
+  for (const ReadRange& each : reads.ranges) {
+    Line line(text_);
+    line.add("gpu_memory", static_cast<int64_t>(each.begin))
+        .add("bytes", each.bytes)
+        .add("reads", reads.reads);
+    add_times(line, reads.first_ns, reads.last_ns);
+    const auto add = [&line](const std::string_view key, const int64_t count) {
+      if (count > 0) line.add(key, count);
+    };
+    add("counted", each.counted);
+    add("renewed", each.renewed);
+    add("returned", each.returned);
+    add("once", each.once);
+    if (!each.counted_at.empty()) line.add("counted_at", each.counted_at);
+    if (!each.renewed_at.empty()) line.add("renewed_at", each.renewed_at);
+  }
+}
+
 void Recorder::write_alive(const uint64_t at_ns, const uint64_t flushing_ns,
                            const OtherThreads& threads) {
   Line line(text_);

@@ -15,6 +15,7 @@
 
 #include "launcher/capture/address_space.h"
 #include "launcher/capture/cupti.h"
+#include "launcher/capture/gpu_memory.h"
 #include "launcher/capture/host_memory.h"
 #include "launcher/capture/host_threads.h"
 #include "launcher/capture/issued.h"
@@ -75,6 +76,10 @@ class Recorder {
   void watch_memory(const Issued::Entry& entry);
   // Forgets what the watched memory contained.
   void forget_memory() { memory_.forget(); }
+  // Returns whether an argument may be an address in memory of a GPU that the host cannot read.
+  bool may_be_of_gpu(const Word& word);
+  // Writes what several reads of memory of the GPU say; nothing if they say nothing.
+  void write_gpu_memory(const MemoryReads& reads);
   // Writes that the program runs at `at_ns` while something has not ended, which watched memory has
   // changed, and which threads are busy. `flushing_ns`: since when CUPTI has been asked for its
   // records and has not answered; 0: it has.

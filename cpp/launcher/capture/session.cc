@@ -6,15 +6,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -23,11 +26,13 @@
 #include <utility>
 #include <vector>
 
+#include "launcher/capture/arguments.h"
 #include "launcher/capture/buffers.h"
 #include "launcher/capture/call_log.h"
 #include "launcher/capture/callbacks.h"
 #include "launcher/capture/cupti.h"
 #include "launcher/capture/functions.h"
+#include "launcher/capture/gpu_memory.h"
 #include "launcher/capture/graphs.h"
 #include "launcher/capture/host_threads.h"
 #include "launcher/capture/issued.h"
@@ -47,6 +52,16 @@ constexpr std::chrono::milliseconds kWriteInterval{250};
 constexpr uint64_t kUnfinishedAgeNs = 500'000'000;
 // Interval between lines that say that the program still runs while something has not ended.
 constexpr uint64_t kAliveIntervalNs = 1'000'000'000;
+// Seconds without news after which `tbsched capture` looks why a program hangs; it sets this
+// variable for programs that it starts.
+constexpr char kHangAfterVariable[] = "TBSCHED_HANG_AFTER";
+// Memory of the GPU is read from such a part of this time on, and so often in it.
+constexpr uint64_t kReadAfterPart = 4;
+constexpr uint64_t kReadsPerTime = 10;
+// The shortest time between two reads.
+constexpr uint64_t kMinReadIntervalNs = 20'000'000;
+// Calls of the capture itself of which records may still come.
+constexpr size_t kMaxOwnCalls = 4096;
 // Attempts to subscribe, over half a second in which another profiler may release CUPTI.
 constexpr int kMaxSubscribeAttempts = 50;
 constexpr std::chrono::milliseconds kSubscribeInterval{10};
@@ -141,6 +156,38 @@ std::optional<EndedWork> ended_work(const CUpti_Activity& record) {
   }
 }
 
+// Returns the number of the call that a record is of, if it is of a kind that calls of the capture
+// itself have; 0: another kind.
+uint32_t call_of(const CUpti_Activity& record) {
+  switch (record.kind) {
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+      return reinterpret_cast<const CUpti_ActivityMemcpy5&>(record).correlationId;
+    case CUPTI_ACTIVITY_KIND_DRIVER:
+      return reinterpret_cast<const CUpti_ActivityAPI&>(record).correlationId;
+    default:
+      return 0;
+  }
+}
+
+// Returns whether lines say something new of the program. Other lines are written while it hangs.
+bool has_news(std::string_view lines) {
+  constexpr std::array<std::string_view, 3> kNoNews = {R"({"alive":)", R"({"overhead":)",
+                                                       R"({"gpu_memory":)"};
+  while (!lines.empty()) {
+    const auto begins = [&](const std::string_view each) { return lines.starts_with(each); };
+    if (std::ranges::none_of(kNoNews, begins)) return true;
+    lines.remove_prefix(std::min(lines.find('\n'), lines.size() - 1) + 1);
+  }
+  return false;
+}
+
+// Returns the time without news after which it is asked why the program hangs, ns; 0: never.
+uint64_t hang_after_ns() {
+  const char* const setting = std::getenv(kHangAfterVariable);
+  const double seconds = setting != nullptr ? std::atof(setting) : 0;
+  return seconds > 0 && seconds < 1e9 ? static_cast<uint64_t>(seconds * 1e9) : 0;
+}
+
 constexpr char kTakenAtTheStart[] =
     "another profiler uses CUPTI in this process, such as Nsight Systems; only one can: run the "
     "program without it";
@@ -203,6 +250,8 @@ class Session {
   void add_buffer(const Filled& buffer);
   // Handles one callback, and records it if it took long.
   void handle(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
+  // Notes a call that the capture itself makes in a thread of its own.
+  void note_own_call(CUpti_CallbackDomain domain, const void* data);
   Failures& failures() { return failures_; }
 
  private:
@@ -230,6 +279,15 @@ class Session {
   // Returns the busy and sleeping threads among those that have been in no call of CUDA since the
   // previous comparison.
   OtherThreads compare_other_threads(uint64_t now_ns);
+  // Lets memory of the GPU be read in the context of a call that begins, but no longer in one that
+  // is about to be destroyed.
+  void prepare_gpu_memory(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
+  // Reads memory of the GPU while nothing is new, and formats what was read.
+  void watch_gpu_memory(uint64_t now_ns);
+  // Returns the addresses that unfinished launches have of memory that may be of a GPU.
+  std::vector<GpuMemory::Address> gpu_addresses();
+  // Returns whether a record is of a call, or of a stream, of the capture itself.
+  bool is_own(const CUpti_Activity& record);
   // Writes all formatted lines to the file.
   void write_lines();
 
@@ -239,6 +297,11 @@ class Session {
   Output output_;
   const uint64_t started_ns_;
   const bool from_the_beginning_;
+  const uint64_t hang_after_ns_;         // 0: memory of the GPU is not read
+  std::optional<GpuMemory> gpu_memory_;  // none: it is not read
+  uint64_t news_ns_ = 0;                 // when the last line with news was written
+  std::mutex own_calls_mutex_;
+  std::set<uint32_t> own_calls_;  // correlation numbers
   Modules modules_;
   CallLog calls_;
   Failures failures_;
@@ -313,6 +376,7 @@ void CUPTIAPI on_callback(void* const session, const CUpti_CallbackDomain domain
                           const CUpti_CallbackId id, const void* const data) {
   thread_local bool is_inside = false;  // a callback may call the driver itself
   auto* const of_session = static_cast<Session*>(session);
+  if (GpuMemory::is_this_thread()) return of_session->note_own_call(domain, data);
   if (is_inside || !of_session->is_of_this_process()) return;
   is_inside = true;
   of_session->failures().run([&] { of_session->handle(domain, id, data); });
@@ -325,10 +389,15 @@ Session::Session(const std::string& path, const bool from_the_beginning)
       output_(Output::open(path)),  // no file is created if another profiler has subscribed
       started_ns_(timestamp()),
       from_the_beginning_(from_the_beginning),
+      hang_after_ns_(from_the_beginning ? hang_after_ns() : 0),
+      news_ns_(started_ns_),
       modules_(from_the_beginning),
       calls_(modules_),
       recorder_(cupti_, modules_, started_ns_),
       callback_recorder_(cupti_, modules_, started_ns_) {
+  if (hang_after_ns_ > 0) {
+    gpu_memory_.emplace(cupti_, std::max(hang_after_ns_ / kReadsPerTime, kMinReadIntervalNs));
+  }
   recorder_.write_header();
   write_lines();
 }
@@ -401,6 +470,7 @@ void Session::disable_cupti() {
 
 void Session::end(const bool waits) {
   stop_threads();
+  if (gpu_memory_) gpu_memory_->stop();
   const uint64_t now_ns = timestamp();
   stop_recording_calls(cupti_);
   for (const auto kind : kHostActivities) cupti_.disable(kind);
@@ -436,12 +506,43 @@ void Session::handle(const CUpti_CallbackDomain domain, const CUpti_CallbackId i
       static_cast<const CUpti_CallbackData*>(data)->callbackSite == CUPTI_API_EXIT;
   uint64_t begin_ns = 0;
   if (!is_short) cupti_.timestamp(&begin_ns);
+  if (gpu_memory_) prepare_gpu_memory(domain, id, data);
   handle_callback(cupti_, domain, id, data, modules_, calls_, begin_ns, with_recorder);
   if (is_short) return;
   uint64_t end_ns = 0;
   cupti_.timestamp(&end_ns);
   if (end_ns - begin_ns <= kLongCallbackNs) return;
   with_recorder([&](Recorder& recorder) { recorder.write_slow_callback(begin_ns, end_ns); });
+}
+
+void Session::prepare_gpu_memory(const CUpti_CallbackDomain domain, const CUpti_CallbackId id,
+                                 const void* const data) {
+  if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
+    const auto& call = *static_cast<const CUpti_CallbackData*>(data);
+    if (call.callbackSite == CUPTI_API_ENTER) gpu_memory_->prepare(call.context, call.contextUid);
+  } else if (id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) {
+    gpu_memory_->forget(static_cast<const CUpti_ResourceData*>(data)->context);
+  }
+}
+
+void Session::note_own_call(const CUpti_CallbackDomain domain, const void* const data) {
+  if (domain != CUPTI_CB_DOMAIN_DRIVER_API) return;
+  failures_.run([&] {
+    const std::lock_guard lock(own_calls_mutex_);
+    own_calls_.insert(static_cast<const CUpti_CallbackData*>(data)->correlationId);
+    if (own_calls_.size() > kMaxOwnCalls) own_calls_.erase(own_calls_.begin());
+  });
+}
+
+bool Session::is_own(const CUpti_Activity& record) {
+  if (record.kind == CUPTI_ACTIVITY_KIND_STREAM) {
+    const auto& stream = reinterpret_cast<const CUpti_ActivityStream&>(record);
+    return gpu_memory_->has_stream(stream.contextId, stream.streamId);
+  }
+  const uint32_t call = call_of(record);
+  if (call == 0) return false;
+  const std::lock_guard lock(own_calls_mutex_);
+  return own_calls_.contains(call);
 }
 
 void Session::write_until_stopped() {
@@ -493,6 +594,7 @@ void Session::read_buffers() {
   for (const Filled& buffer : filled) {
     CUpti_Activity* record = nullptr;
     while (cupti_.next_record(buffer.bytes, buffer.used, &record) == CUPTI_SUCCESS) {
+      if (gpu_memory_ && is_own(*record)) continue;
       recorder_.write_activity(*record);
       const auto ended = ended_work(*record);
       if (!ended) continue;
@@ -524,6 +626,7 @@ void Session::write_unfinished() {
     if (still == long_calls.end() || still->second != call) recorder_.write_returned(call, now_ns);
   }
   written_calls_ = std::move(long_calls);
+  if (gpu_memory_) watch_gpu_memory(now_ns);
   const bool has_unfinished = !issued_.is_empty() || !written_calls_.empty();
   if (!has_unfinished) recorder_.forget_memory();  // what is watched later may be other memory
   if (!has_unfinished || now_ns - alive_written_ns_ < kAliveIntervalNs) return;
@@ -534,8 +637,33 @@ void Session::write_unfinished() {
                         compare_other_threads(now_ns));
 }
 
+void Session::watch_gpu_memory(const uint64_t now_ns) {
+  if (issued_.is_empty() || now_ns - news_ns_ < hang_after_ns_ / kReadAfterPart) {
+    return gpu_memory_->end();
+  }
+  gpu_memory_->begin([this] { return gpu_addresses(); });
+  recorder_.write_gpu_memory(gpu_memory_->take_reads());
+}
+
+std::vector<GpuMemory::Address> Session::gpu_addresses() {
+  std::vector<GpuMemory::Address> addresses;
+  issued_.for_each_written([&](const Issued::Entry& each) {
+    const auto add = [&](const std::span<const Word> words) {
+      for (const Word& word : words) {
+        const GpuMemory::Address found{each.note.operation.context, word.value};
+        if (recorder_.may_be_of_gpu(word) && std::ranges::find(addresses, found) == addresses.end())
+          addresses.push_back(found);
+      }
+    };
+    add(words_of(each.arguments, each.note.function));
+    if (each.note.graph != nullptr) add(each.note.graph->graph->words);
+  });
+  return addresses;
+}
+
 OtherThreads Session::compare_other_threads(const uint64_t now_ns) {
   std::vector<int32_t> excluded = {writer_thread_id_, flusher_thread_id_};
+  if (gpu_memory_) excluded.push_back(gpu_memory_->thread_id());
   for (const OpenCall& each : open_) excluded.push_back(each.os_thread);
   for (const auto& [thread, order] : last_order_) {
     const auto before = previous_last_order_.find(thread);
@@ -551,8 +679,13 @@ void Session::write_lines() {
     const std::lock_guard lock(mutex_);
     notes = callback_recorder_.take_lines();
   }
+  const std::string lines = recorder_.take_lines();
+  if (gpu_memory_ && (has_news(notes) || has_news(lines))) {
+    news_ns_ = timestamp();
+    gpu_memory_->end();
+  }
   output_.write(notes);
-  output_.write(recorder_.take_lines());
+  output_.write(lines);
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ from tbsched.importers.captured_files import is_capture
 MAX_SECONDS = 1e6
 _PERIOD = 0.5  # seconds between two looks at the files
 _ALIVE = b'{"alive":'
-_NO_NEWS = (_ALIVE, b'{"overhead":')  # CUPTI's own work goes on while a program hangs
+# CUPTI's own work goes on while a program hangs, and memory is read.
+_NO_NEWS = (_ALIVE, b'{"overhead":', b'{"gpu_memory":')
 
 
 def checked_seconds(owner: str, seconds: float) -> float:

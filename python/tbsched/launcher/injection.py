@@ -13,6 +13,7 @@ from tbsched.errors import NoGpuError
 _LIBRARY = "libtbsched_capture.so"
 _DRIVER = "libcuda.so.1"
 _MAX_TEXT = 4096
+_HANG_AFTER = "TBSCHED_HANG_AFTER"
 
 
 def library() -> Path:
@@ -32,8 +33,15 @@ def library() -> Path:
     )
 
 
-def injected(environment: Mapping[str, str], output: Path) -> dict[str, str]:
+def injected(
+    environment: Mapping[str, str], output: Path, hang_after: float | None = None
+) -> dict[str, str]:
     """Returns the environment of a program that is to be captured into a file.
+
+    Args:
+        environment: of this process.
+        output: the file.
+        hang_after: seconds without news after which it is asked why the program hangs; None: never.
 
     Raises:
         ImportError: as :func:`library`.
@@ -46,8 +54,12 @@ def injected(environment: Mapping[str, str], output: Path) -> dict[str, str]:
             f"CUDA_INJECTION64_PATH: {injected_path} is injected already, and the driver takes one "
             "library only; run without it"
         )
-    output_path = os.fspath(output.absolute())
-    return {**environment, "CUDA_INJECTION64_PATH": library_path, "TBSCHED_CAPTURE": output_path}
+    added = {
+        "CUDA_INJECTION64_PATH": library_path,
+        "TBSCHED_CAPTURE": os.fspath(output.absolute()),
+        **({} if hang_after is None else {_HANG_AFTER: str(hang_after)}),
+    }
+    return {name: value for name, value in environment.items() if name != _HANG_AFTER} | added
 
 
 def start(output: Path) -> Path:

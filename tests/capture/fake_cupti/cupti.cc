@@ -35,7 +35,13 @@ CUpti_CallbackFunc callback = nullptr;
 void* callback_argument = nullptr;
 bool was_called = false;  // the driver
 uint64_t host_memory[256];
-uint64_t* addressed = host_memory;  // to which kernels have addresses
+uint64_t* addressed = host_memory;               // to which kernels have addresses
+constexpr uint64_t kGpuMemory = 0x7f0000000000;  // address of an allocation of the GPU
+uint32_t gpu_memory[64];
+std::atomic<bool> addresses_gpu = false;  // kernels have the address of the third word there
+std::atomic<bool> copies_wait = false;    // copies from there never end
+std::atomic<int> copies = 0;              // that were asked for
+constexpr uint64_t kOwnStream = 99;       // the first stream that is made in the capture itself
 std::set<CUpti_ActivityKind> kinds;
 std::map<CUpti_CallbackDomain, std::set<CUpti_CallbackId>> calls;      // whose records are on
 std::map<CUpti_CallbackDomain, std::set<CUpti_CallbackId>> left_out;   // though all others are on
@@ -51,6 +57,7 @@ const std::map<CUpti_CallbackId, const char*> driver_names = {
     {CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2, "cuMemAlloc_v2"},
     {CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2, "cuMemFree_v2"},
     {CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2, "cuMemcpyHtoDAsync_v2"},
+    {CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoHAsync_v2, "cuMemcpyDtoHAsync_v2"},
     {CUPTI_DRIVER_TRACE_CBID_cuEventRecord, "cuEventRecord"},
     {CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent, "cuStreamWaitEvent"},
     {CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, "cuStreamSynchronize"},
@@ -195,8 +202,15 @@ void for_each_named(const std::string& name, const Action& action) {
   }
 }
 
-// Arguments: addresses of the host, whatever the kernel takes.
+// Arguments: addresses of the host, whatever the kernel takes; or one of the GPU, and small
+// numbers.
 void** arguments() {
+  if (addresses_gpu) {
+    static std::vector<uint64_t> bytes(512, 1);
+    bytes[0] = kGpuMemory + 8;
+    static std::vector<void*> own(64, bytes.data());
+    return own.data();
+  }
   static std::map<const uint64_t*, std::pair<std::vector<const void*>, std::vector<const void*>>>
       all;
   auto& [bytes, own] = all[addressed];
@@ -213,6 +227,7 @@ void call_back(const CUpti_CallbackId id, const void* const parameters, const ui
                const CUresult result = CUDA_SUCCESS) {
   CUpti_CallbackData data{};
   data.functionParams = parameters;
+  data.context = handle<CUcontext>(1);
   data.contextUid = 1;
   data.correlationId = call;
   data.symbolName = symbol;
@@ -314,6 +329,58 @@ CUresult cuGraphEventRecordNodeGetEvent(const CUgraphNode node, CUevent* const e
 }
 CUresult cuFuncGetName(const char** const name, const CUfunction function) {
   *name = reinterpret_cast<const char*>(function);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxPushCurrent_v2(CUcontext) { return CUDA_SUCCESS; }
+CUresult cuCtxPopCurrent_v2(CUcontext*) { return CUDA_SUCCESS; }
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode*) { return CUDA_SUCCESS; }
+CUresult cuStreamCreate(CUstream* const stream, const unsigned flags) {
+  *stream = handle<CUstream>(kOwnStream);
+  return flags == CU_STREAM_NON_BLOCKING ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+CUresult cuStreamQuery(CUstream) { return copies_wait ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS; }
+CUresult cuMemHostAlloc(void** const memory, const size_t bytes, unsigned) {
+  *memory = std::malloc(bytes);
+  return CUDA_SUCCESS;
+}
+CUresult cuPointerGetAttributes(const unsigned count, CUpointer_attribute* const names,
+                                void** const values, const CUdeviceptr address) {
+  const bool is_inside = address >= kGpuMemory && address < kGpuMemory + sizeof gpu_memory;
+  for (unsigned each = 0; each < count; ++each) {
+    switch (names[each]) {
+      case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        *static_cast<CUmemorytype*>(values[each]) =
+            is_inside ? CU_MEMORYTYPE_DEVICE : CUmemorytype{};
+        break;
+      case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+        *static_cast<unsigned*>(values[each]) = 0;
+        break;
+      case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        *static_cast<int*>(values[each]) = is_inside ? 0 : -2;
+        break;
+      case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+        *static_cast<CUdeviceptr*>(values[each]) = is_inside ? kGpuMemory : 0;
+        break;
+      default:
+        *static_cast<size_t*>(values[each]) = is_inside ? sizeof gpu_memory : 0;
+    }
+  }
+  return CUDA_SUCCESS;
+}
+// As a copy of the program, it calls back, and has a record.
+CUresult cuMemcpyDtoHAsync_v2(void* const to, const CUdeviceptr from, const size_t bytes,
+                              const CUstream stream) {
+  const auto call = static_cast<uint32_t>(900 + copies++);
+  const cuMemcpyDtoHAsync_v2_params parameters{to, from, bytes, stream};
+  call_back(CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoHAsync_v2, &parameters, call);
+  CUpti_ActivityMemcpy6 record{};
+  record.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
+  record.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_DTOH;
+  record.correlationId = call;
+  record.start = record.end = 1;
+  put(record);
+  std::memcpy(to, reinterpret_cast<const char*>(gpu_memory) + (from - kGpuMemory), bytes);
   return CUDA_SUCCESS;
 }
 
@@ -620,6 +687,10 @@ void fake_issue_launch(const char* const name, const uint32_t call, const uint64
             CUresult(result));
 }
 void fake_write_host() { ++addressed[3]; }
+void fake_address_gpu() { addresses_gpu = true; }
+void fake_write_gpu(const uint32_t word, const uint32_t value) { gpu_memory[word] = value; }
+void fake_hold_copies() { copies_wait = true; }
+int fake_copies() { return copies; }
 // Kernels have addresses of other words: these, or the last four before memory that is not there.
 void fake_address_words(const uint64_t word) { addressed = host_memory + word; }
 void fake_address_the_end() {

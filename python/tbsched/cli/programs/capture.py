@@ -89,7 +89,8 @@ def capture(
     before = set(_captures_of(written))
     files = functools.partial(_new_captures, written, before)
     watch = None if hang_after is None else Watch(files, hang_after)
-    status = _run(program, injected(os.environ, written), watch, kill, report_place(output))
+    environment = injected(os.environ, written, hang_after)
+    status = _run(program, environment, watch, kill, report_place(output))
     captures = files()
     launches = {path: captured_files.launches_of(path) for path in captures}
     if not captures or (output.exists() and not any(map(captured_files.has_work, captures))):
