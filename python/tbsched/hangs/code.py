@@ -30,6 +30,7 @@ _UNKNOWN_TARGETS = re.compile(r"^(BRX|BRXU|JMX|JMXU|JMP|CALL)\b")
 # Loads that see what others write, and atomics.
 _STRONG_LOADS = re.compile(r"^(?:LDG?|LD)\.\S*(?:STRONG|MMIO)|^(?:ATOMG?|ATOM)\.")
 _PLAIN_LOADS = re.compile(r"^LDG?\.E(?:\.(?:64|128|CONSTANT|[SU](?:8|16)))*\s")
+_ATOMICS = re.compile(r"^(?:ATOMG?|REDG?)\.")
 _ATOMIC_UPDATES = re.compile(r"^ATOMG?\.\S*(?:ADD|INC|DEC|OR|AND|XOR|MAX|MIN)")
 _ATOMIC_COUNTERS = re.compile(r"^ATOMG?\.\S*(?:ADD|INC|DEC)")
 _TENSOR_STORES = ("UTMAST", "UTMARED", "UBLKCP", "UBLKRED", "STAS", "SUST", "SURED")
@@ -45,6 +46,7 @@ _OF_CLOCKS = re.compile(
 )
 _EQUALITY_TESTS = re.compile(r"^U?ISETP\.(?:NE|EQ)\b")
 _MAX_INSTRUCTIONS = 1 << 22  # instructions of a thread: a second, if each of them waits for memory
+_WARP = 32  # threads
 _SLEEP_INSTRUCTIONS = 1 << 12  # instructions that take as long as the longest sleep, a millisecond
 _MAX_DEPTH = 16  # steps back from an address to what it is made of
 _STORES = re.compile(r"^(?:STG?|REDG?|ATOMG?)\.")
@@ -101,6 +103,11 @@ class KernelCode:
         is_one_open_loop: whether it has one loop, and that one is left by its own values alone.
         only_waits: whether each of its loops waits, never ends, or has few turns by a count: a
             thread that takes long waits then.
+        may_compute_long: whether a loop that neither polls, nor waits in shared memory, nor has an
+            atomic at an argument, may have many turns.
+        visible_at: places, as of ``written``, of what it polls, and of these atomics.
+        written_while_polling: places, as of ``written``, to which its threads write between two
+            polls of a loop that waits.
         triggers: whether a block lets the next kernel of its stream start before it polls.
         waits_for_previous: whether blocks of a programmatic launch wait for the one before.
     """
@@ -119,6 +126,9 @@ class KernelCode:
     open_loops: int = 0
     is_one_open_loop: bool = False
     only_waits: bool = False
+    may_compute_long: bool = True
+    visible_at: frozenset[int] = frozenset()
+    written_while_polling: frozenset[int] = frozenset()
     triggers: bool = False
     waits_for_previous: bool = False
 
@@ -223,6 +233,11 @@ def _product(left: _LinearSum | None, right: _LinearSum | None) -> _LinearSum | 
     return left.times(right.constant) if not right.terms else right.times(left.constant)
 
 
+def _is_inside(loop: range, outer: range) -> bool:
+    """Returns whether a loop is another one, or in it."""
+    return outer.start <= loop.start and loop.stop <= outer.stop
+
+
 class _KernelReader:
     """Instructions of a kernel by index, the reachable ones, and loops as ranges of indices."""
 
@@ -267,6 +282,8 @@ class _KernelReader:
             polls |= dict.fromkeys(self._polls(loads, loop))
         bodies = [self.bodies[index] for index in self.reached]
         sources = [self._address_source(index) for index in self._stores()]
+        atomics = self._atomics_at_arguments()
+        visible = atomics.keys() | self._waiting_instructions(polls)
         return KernelCode(
             polls=tuple(polls),
             loops=len(loops),
@@ -284,6 +301,13 @@ class _KernelReader:
             open_loops=len(self._open_loops({*polling})),
             is_one_open_loop=len(loops) == 1 and self._is_one_open_loop({*polling}),
             only_waits=self._only_waits(polling),
+            may_compute_long=self._may_compute_long(visible),
+            visible_at=frozenset(
+                place
+                for places in (*atomics.values(), *(p.arguments for p in polls if not p.is_local))
+                for place in places
+            ),
+            written_while_polling=self._written_while_polling(polls),
             waits_for_previous=any(body.startswith("ACQBULK") for body in bodies),
             triggers=self._triggers(min((loop.start for loop in polling), default=len(self.code))),
         )
@@ -302,12 +326,63 @@ class _KernelReader:
         """Returns whether each loop polls at fixed addresses, never ends, or is over soon."""
         endless = [loop for loop in self.loops if self._is_endless(loop)]
         return all(
-            any(loop.start >= each.start and loop.stop <= each.stop for each in endless)
+            any(_is_inside(loop, each) for each in endless)
             or self._is_spin(polling_loads.get(loop, []), loop)
             or self._is_short(loop, polling_loads, self.ranges.turns(loop))
             or self._is_short(loop, polling_loads, self._moves(polling_loads.get(loop, []), loop))
             for loop in self.loops
         )
+
+    def _may_compute_long(self, visible: set[int]) -> bool:
+        """Returns whether a thread may stay long in a loop without any of some instructions, unless
+        that loop is in one that never ends. Loops around it that have one count as one turn."""
+        quiet = [loop for loop in self.loops if not visible & self._natural_loop(loop)]
+        for loop in quiet:
+            if any(_is_inside(loop, each) and self._is_endless(each) for each in self.loops):
+                continue
+            executed = math.prod(
+                math.inf if (turns := self._turns(each)) is None else turns
+                for each in quiet
+                if _is_inside(loop, each)
+            )
+            if executed * self._instructions_executed(loop) > _MAX_INSTRUCTIONS:
+                return True
+        return False
+
+    def _turns(self, loop: range) -> int | None:
+        """Returns how often a loop runs at most; None: unknown."""
+        if self.bodies[loop.stop - 1].startswith("BRA.U.ANY"):  # once for each thread of a warp
+            return _WARP
+        return self.ranges.turns(loop)
+
+    def _waiting_instructions(self, polls: Iterable[Poll]) -> set[int]:
+        """Returns the indices of the polls, and of waits at barriers in shared memory."""
+        waits = {at for at in self.reached if self.bodies[at].startswith("SYNCS.PHASECHK")}
+        return waits | {self.index_at[poll.address] for poll in polls}
+
+    def _atomics_at_arguments(self) -> dict[int, tuple[int, ...]]:
+        """Returns the places of the arguments from which atomics have their address, by index."""
+        atomics = {at for at in self.reached if _ATOMICS.match(self.bodies[at])}
+        sources = {at: self._address_source(at) for at in atomics}
+        return {at: places for at, (places, other) in sources.items() if places and not other}
+
+    def _natural_loop(self, loop: range) -> set[int]:
+        """Returns the instructions from which a loop's branch back is reached within a turn."""
+        return {loop.start} | self.ranges.code.can_reach((loop.stop - 1,), loop.start)
+
+    def _written_while_polling(self, polls: Iterable[Poll]) -> frozenset[int]:
+        """Returns places to which loops around polls write that have no such loop in them."""
+        polling = {self.index_at[poll.address] for poll in polls}
+        natural = [self._natural_loop(loop) for loop in self.loops]
+        around = [body for body in natural if polling & body]
+        innermost = [body for body in around if not any(other < body for other in around)]
+        stores = (store for store in self._stores() if any(store in body for body in innermost))
+        return frozenset(place for store in stores for place in self._address_source(store)[0])
+
+    def _instructions_executed(self, loop: range) -> int:
+        """Returns how many instructions a turn of a loop takes, with those that its sleeps last."""
+        sleeps = sum(self.bodies[at].startswith("NANOSLEEP") for at in loop)
+        return len(loop) + sleeps * _SLEEP_INSTRUCTIONS
 
     def _is_spin(self, load_indices: list[int], loop: range) -> bool:
         """Returns whether a loop polls, and polls the same addresses in each turn."""
@@ -343,16 +418,12 @@ class _KernelReader:
 
         Loops around it that wait or never end do not count: a thread is in one turn of those.
         """
-        bodies = [self.code[at].body for at in loop]
-        sleeps = sum(body.startswith("NANOSLEEP") for body in bodies)
-        executed = (
-            math.inf if turns is None else float(len(bodies) + sleeps * _SLEEP_INSTRUCTIONS) * turns
-        )
+        executed = math.inf if turns is None else float(self._instructions_executed(loop)) * turns
         cycles = self._cycles(loop)
         if cycles is not None:  # of a thread no more than an instruction is executed in each
             executed = min(executed, cycles)
         for outer in self.loops:
-            if outer == loop or not (outer.start <= loop.start and loop.stop <= outer.stop):
+            if outer == loop or not _is_inside(loop, outer):
                 continue
             if self._is_endless(outer) or self._is_spin(polling_loads.get(outer, []), outer):
                 continue

@@ -175,6 +175,40 @@ class StreamFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReadMemory:
+    """Memory of the GPU that a capture read several times while nothing else was new.
+
+    Attributes:
+        begin, bytes: where, and how much.
+        reads: how often.
+        first, last: when, in seconds since the capture began.
+        counted: the number of words of 4 bytes with three values or more that only grew, or only
+            shrank.
+        renewed: likewise, of those that had another value after each change.
+        returned: likewise, of those that had an earlier value again.
+        once: likewise, of those that changed once.
+        counted_at, renewed_at: addresses of the first of such words.
+    """
+
+    begin: int
+    bytes: int
+    reads: int
+    first: float
+    last: float
+    counted: int = 0
+    renewed: int = 0
+    returned: int = 0
+    once: int = 0
+    counted_at: tuple[int, ...] = ()
+    renewed_at: tuple[int, ...] = ()
+
+    @property
+    def changed(self) -> int:
+        """Number of words that changed."""
+        return self.counted + self.renewed + self.returned + self.once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unfinished:
     """What a capture says of a program and its operations that have not ended.
 
@@ -201,6 +235,7 @@ class Unfinished:
         why: the reason of the first time.
         memory_changed: addresses that launches have of the host's memory, and when something there
             was last seen to change, in seconds since the capture began.
+        gpu_memory: memory of the GPU to which launches have addresses, as it was read last.
         host_goes_on: threads that called nothing of CUDA and ran all the time, or slept for a time
             that ends by the clock, and when that was last seen.
         waits_for_driver: for how many seconds, at the end of the file, CUPTI gave no answer: the
@@ -230,6 +265,7 @@ class Unfinished:
     why: str = ""
     memory_changed: Mapping[int, float] = field(default_factory=dict)
     host_goes_on: Mapping[int, float] = field(default_factory=dict)
+    gpu_memory: tuple[ReadMemory, ...] = ()
 
     @property
     def quiet(self) -> float:
@@ -294,6 +330,7 @@ class _Reader:
     flushing_ns: int | None = None
     memory_changed: dict[int, float] = field(default_factory=dict)
     host_goes_on: dict[int, float] = field(default_factory=dict)
+    gpu_memory: list[ReadMemory] = field(default_factory=list)
     failed: int = 0
     why: str = ""
     last_end_ns: int = 0
@@ -359,6 +396,8 @@ class _Reader:
                 self.memory_changed |= dict.fromkeys(_numbers(line, "changed") or (), at)
                 for word in ("busy", "asleep"):
                     self.host_goes_on |= dict.fromkeys(_numbers(line, word) or (), at)
+            case "gpu_memory":
+                self.add_memory(_read_memory(line))
             case "code":
                 self.codes[integer(line, "code")] = Code(
                     bytes.fromhex(text(line, "hex")), integer(line, "parameters_at")
@@ -373,6 +412,11 @@ class _Reader:
                 self.failed, self.why = integer(line, "capture_failed"), text(line, "why")
             case "end":
                 self.is_whole = True
+
+    def add_memory(self, read: ReadMemory) -> None:
+        """Adds memory that was read, and forgets what was read before."""
+        self.gpu_memory = [each for each in self.gpu_memory if each.last == read.last]
+        self.gpu_memory.append(read)
 
     def happened(self, at_ns: int) -> None:
         """Notes a time, in ns, at which something happened in the process."""
@@ -437,6 +481,7 @@ class _Reader:
             launched=len(self.names),
             waits_for_driver=max(self.last_seen_ns - flushing_ns, 0) / 1e9, failed=self.failed,
             why=self.why, memory_changed=self.memory_changed, host_goes_on=self.host_goes_on,
+            gpu_memory=tuple(self.gpu_memory),
         )  # fmt: skip
 
     def operations(self, line: Line) -> Iterator[Operation]:
@@ -492,6 +537,19 @@ class _Reader:
             programmatic=bool(flag(line, "programmatic")),
             priority=optional(line, "priority", -MAX_INTEGER),
         )  # fmt: skip
+
+
+def _read_memory(line: Line) -> ReadMemory:
+    """Returns the memory that a line says to have been read several times."""
+    first, last = times(line)
+    return ReadMemory(
+        begin=integer(line, "gpu_memory"), bytes=integer(line, "bytes"),
+        reads=integer(line, "reads"), first=first / 1e9, last=last / 1e9,
+        counted=optional(line, "counted") or 0, renewed=optional(line, "renewed") or 0,
+        returned=optional(line, "returned") or 0, once=optional(line, "once") or 0,
+        counted_at=tuple(_numbers(line, "counted_at") or ()),
+        renewed_at=tuple(_numbers(line, "renewed_at") or ()),
+    )  # fmt: skip
 
 
 def _shape(line: Line) -> Shape:

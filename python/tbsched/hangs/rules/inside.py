@@ -21,6 +21,7 @@ from tbsched.hangs.hang import (
     ROOM,
 )
 from tbsched.hangs.rules.finding import Finding
+from tbsched.hangs.rules.gpu_memory import with_gpu_memory
 from tbsched.hangs.rules.host_memory import unless_host_runs
 from tbsched.hangs.threads import SPINS, UNKNOWN
 from tbsched.hangs.unfinished import GRAPH, LAUNCH, name_of
@@ -39,6 +40,12 @@ def is_collective(name: str) -> bool:
 
 def inside_kernels(evidence: Evidence) -> Finding:
     """Finds that all that can start is resident and does not end: the answer if no rule has one."""
+    finding = _finding_by_code(evidence)
+    return finding if _are_collectives(evidence) else with_gpu_memory(finding, evidence)
+
+
+def _finding_by_code(evidence: Evidence) -> Finding:
+    """Returns the finding without what memory of the GPU says."""
     names, rows = evidence.resident_names(), evidence.never_starting()
     if evidence.capture is None and not _only_waits_in_blocks(evidence):
         return _finding_without_capture(evidence)

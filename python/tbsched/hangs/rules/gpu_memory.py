@@ -1,0 +1,159 @@
+"""What memory of the GPU says of kernels that do not end: it stands still, or goes on changing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tbsched.counting import listed
+from tbsched.hangs.constants import MAX_BLOCKS
+from tbsched.hangs.evidence import Evidence
+from tbsched.hangs.hang import INSIDE, NOT_HANGING, NOT_KNOWN
+from tbsched.hangs.rules.finding import Finding
+from tbsched.hangs.unfinished import GRAPH, LAUNCH, Operation, ReadMemory, name_of
+from tbsched.hangs.writes import addresses_of, global_polls, is_address
+
+_LEAST_SECONDS = 0.5  # between the first read and the last one
+_LEAST_READS = 4
+
+
+def with_gpu_memory(finding: Finding, evidence: Evidence) -> Finding:
+    """Returns a finding on kernels that are on the GPU, with what their memory says.
+
+    Args:
+        finding: ``inside_kernel`` or ``not_known``.
+    """
+    reads = _late_reads(evidence)
+    if not reads:
+        return finding
+    seconds = reads[0].last - reads[0].first
+    goes_on = _launch_with_progress(reads, evidence)
+    if goes_on is not None:
+        name = name_of(goes_on)
+        return Finding(
+            kind=NOT_HANGING,
+            reason=f"memory of the GPU to which an argument of {name} points goes on changing",
+            stranded=finding.stranded,
+            proof=(
+                f"In {reads[0].reads} reads of that memory within {seconds:.1f} s, words only grew "
+                "or shrank, or had a new value each time.",
+            ),
+        )
+    if finding.kind != NOT_KNOWN:
+        return finding
+    names = listed(evidence.resident_names())
+    total = sum(each.bytes for each in reads)
+    if any(each.changed for each in reads):
+        sentence = (
+            f"Whether it gets on: memory to which arguments of {names} point changes, but returns "
+            "to earlier values, as a lock does, or changed only once, or while threads poll."
+        )
+        return replace(finding, unseen=(*finding.unseen, sentence))
+    sentence = (
+        f"None of the {total:,} bytes to which arguments of {names} point, and that were read "
+        f"{reads[0].reads} times, has changed for {seconds:.1f} s."
+    )
+    if INSIDE not in finding.may_be or not _would_change_it(reads, evidence):
+        return replace(finding, proof=(*finding.proof, sentence))
+    return Finding(
+        kind=INSIDE,
+        reason=f"all blocks of {names} are on the GPU, and they do not end; memory to which their "
+        "arguments point does not change",
+        stranded=finding.stranded,
+        proof=(
+            *finding.proof,
+            sentence,
+            f"The code of {names}: each loop polls, never ends, or is soon over.",
+        ),
+    )
+
+
+def _late_reads(evidence: Evidence) -> list[ReadMemory]:
+    """Returns what was read in the later half of the quiet time, if it was often enough."""
+    capture = evidence.capture
+    if capture is None or evidence.snapshot is not None:
+        return []
+    return [
+        each
+        for each in capture.gpu_memory
+        if capture.is_late(each.last)
+        and each.reads >= _LEAST_READS
+        and each.last - each.first >= _LEAST_SECONDS
+    ]
+
+
+def _launch_with_progress(reads: list[ReadMemory], evidence: Evidence) -> Operation | None:
+    """Returns a launch to whose memory something goes on to write; None: there is none.
+
+    What threads write between two polls of a loop that waits is no progress, nor are other values
+    of what they poll: a lock may have the number of whoever tries to take it.
+    """
+    launches = evidence.running(LAUNCH, GRAPH)
+    for read in reads:
+        for word in read.counted_at:
+            owners = [*_owners(word, launches)]
+            if owners and not any(_writes_while_polling(*each, evidence) for each in owners):
+                return owners[0][0]
+        for word in read.renewed_at:
+            owners = [*_owners(word, launches)]
+            if owners and not any(
+                _polls(*each, evidence) or _writes_while_polling(*each, evidence) for each in owners
+            ):
+                return owners[0][0]
+    return None
+
+
+def _owners(word: int, launches: list[Operation]) -> Iterator[tuple[Operation, int]]:
+    """Yields the launches, each with the place of an argument, whose address is the last one that
+    is not behind a word."""
+    pairs = [
+        (launch, place, value)
+        for launch in launches
+        for place, value in (launch.arguments or {}).items()
+        if is_address(value) and value <= word
+    ]
+    nearest = max((value for _, _, value in pairs), default=None)
+    yield from ((launch, place) for launch, place, value in pairs if value == nearest)
+
+
+def _writes_while_polling(launch: Operation, place: int, evidence: Evidence) -> bool:
+    """Returns whether threads of a launch write to the memory of an argument while they wait."""
+    code = evidence.code_of(launch)
+    return code is not None and place in code.written_while_polling
+
+
+def _polls(launch: Operation, place: int, evidence: Evidence) -> bool:
+    """Returns whether a launch polls the memory of an argument, or its code is unknown."""
+    code = evidence.code_of(launch)
+    return code is None or any(place in poll.arguments for poll in code.polls)
+
+
+def _would_change_it(reads: list[ReadMemory], evidence: Evidence) -> bool:
+    """Returns whether the memory that was read would have changed if a kernel on the GPU got on.
+
+    Then each of its threads polls, or soon will, and what it polls is in that memory.
+    """
+    launches = evidence.running(LAUNCH)
+    ended = [evidence.code_of(op) for op in evidence.operations if op.key in evidence.ended_unseen]
+    return (
+        bool(launches)
+        and not evidence.running(GRAPH)
+        and all(_waits_in(reads, launch, evidence) for launch in launches)
+        and not any(code is not None and code.loops and code.writes_anywhere for code in ended)
+    )
+
+
+def _waits_in(reads: list[ReadMemory], launch: Operation, evidence: Evidence) -> bool:
+    """Returns whether a launch waits for memory that was read, or that is of its blocks, or at
+    barriers of its grid, and computes for long nowhere."""
+    code = evidence.code_of(launch)
+    if code is None or not code.is_whole or code.may_compute_long or launch.blocks > MAX_BLOCKS:
+        return False
+    return (
+        bool(code.polls)
+        and not any(poll.is_indirect for poll in global_polls(code))
+        and all(
+            any(read.begin <= address < read.begin + read.bytes for read in reads)
+            for address in addresses_of(launch, code.visible_at)
+        )
+    )

@@ -1,0 +1,110 @@
+"""What a capture has read of the GPU's memory while nothing ended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tbsched as tb
+from hangs.test_code import code, disassembles, with_code
+from hangs.test_hang import issued, of
+
+RING = 0x7F0000001000
+__all__ = ["disassembles"]  # the fixture
+
+
+def read(address: int = RING, **more: object) -> dict[str, Any]:
+    """Memory that was read five times in the last second before the capture's end."""
+    at = [7_900_000_000, 8_900_000_000]
+    return {"gpu_memory": address, "bytes": 4096, "reads": 5, "at": at, **more}
+
+
+def of_ring(place: Path, *reads: dict[str, Any]) -> tb.HangReport:
+    """The report of a kernel that takes from a ring at its first argument."""
+    return of(place, *with_code("ring_pop", 1, 13, arguments=[0, RING, 8, RING + 512]), *reads)
+
+
+def test_kernel_that_polls_memory_that_stands_still_hangs(tmp_path: Path) -> None:
+    assert not code("ring_pop").only_waits
+    assert of_ring(tmp_path).kind == "not_known"
+    found = of_ring(tmp_path, read())
+    assert found.kind == "inside_kernel"
+    assert (
+        "None of the 4,096 bytes to which arguments of ring_pop point, and that were read 5 times, "
+        "has changed for 1.0 s." in found.proof
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"gpu_memory": RING + 512},  # not what it polls
+        {"reads": 3},
+        {"at": [8_600_000_000, 8_900_000_000]},
+        {"at": [1_900_000_000, 2_900_000_000]},  # long ago
+    ],
+)
+def test_memory_that_was_not_read_well_enough_says_nothing(
+    tmp_path: Path, change: dict[str, Any]
+) -> None:
+    assert of_ring(tmp_path, read(**change)).kind == "not_known"
+
+
+def test_kernel_that_may_compute_for_long_may_leave_its_memory_alone(tmp_path: Path) -> None:
+    assert code("plays").may_compute_long
+    plays = with_code("plays", 1, 13, arguments=[0, RING, 8, RING + 256, 16, RING + 512])
+    found = of(tmp_path, *plays, read())
+    assert (found.kind, found.may_be) == ("not_known", ("inside_kernel", "not_hanging"))
+    assert any(each.startswith("None of the 4,096 bytes") for each in found.proof)
+
+
+def test_kernel_without_code_beside_it_may_be_what_it_waits_for(tmp_path: Path) -> None:
+    beside = issued(2, 14, "beside")
+    ring = with_code("ring_pop", 1, 13, arguments=[0, RING])
+    assert of(tmp_path, *ring, beside, read()).kind == "not_known"
+
+
+@pytest.mark.parametrize("kernel", ["ring_pop", "acquires", "plays"])
+def test_counter_that_goes_on_is_no_hang(tmp_path: Path, kernel: str) -> None:
+    """Whatever the code lets one expect."""
+    lines = with_code(kernel, 1, 13, arguments=[0, RING, 8, RING + 512, 16, RING + 1024])
+    found = of(tmp_path, *lines, read(counted=2, counted_at=[RING + 8, RING + 520]))
+    assert found.kind == "not_hanging"
+    assert found.reason == (
+        f"memory of the GPU to which an argument of {kernel} points goes on changing"
+    )
+
+
+def test_memory_that_was_read_before_has_stood_still_since(tmp_path: Path) -> None:
+    earlier = read(at=[6_900_000_000, 7_900_000_000], counted=1, counted_at=[RING])
+    assert of_ring(tmp_path, earlier, read()).kind == "inside_kernel"
+
+
+@pytest.mark.parametrize(
+    "change", [{"returned": 1}, {"once": 1}, {"renewed": 1, "renewed_at": [RING + 4]}]
+)
+def test_lock_that_comes_and_goes_decides_nothing(tmp_path: Path, change: dict[str, Any]) -> None:
+    found = of_ring(tmp_path, read(**change))
+    assert (found.kind, found.may_be) == ("not_known", ("inside_kernel", "not_hanging"))
+    assert any(each.startswith("Whether it gets on: memory") for each in found.unseen)
+
+
+def test_data_with_new_values_is_progress_and_what_is_polled_is_not(tmp_path: Path) -> None:
+    def new(address: int) -> str:
+        return of_ring(tmp_path, read(renewed=1, renewed_at=[address])).kind
+
+    assert new(RING + 516) == "not_hanging"
+    assert new(RING + 4) == "not_known"
+
+
+def test_what_threads_count_while_they_poll_is_no_progress(tmp_path: Path) -> None:
+    assert code("counts_clients").written_while_polling == {0, 8}
+    waits = with_code("counts_clients", 1, 13, arguments=[0, RING, 8, RING + 512])
+    assert of(tmp_path, *waits, read(counted=1, counted_at=[RING + 512])).kind != "not_hanging"
+
+
+def test_room_is_a_matter_of_the_model(tmp_path: Path) -> None:
+    lines = with_code("ring_pop", 1, 13, blocks=300, threads=1024, arguments=[0, RING])
+    assert of(tmp_path, *lines, read()).kind == "room"
