@@ -11,13 +11,13 @@ import tbsched as tb
 from hangs.test_code import code, disassembles, with_code
 from hangs.test_hang import issued, of
 
-RING = 0x7F0000001000
+RING = 0x7F0040001000  # its lower half is a large count, where a kernel takes one
 __all__ = ["disassembles"]  # the fixture
 
 
 def read(address: int = RING, **more: object) -> dict[str, Any]:
-    """Memory that was read five times in the last second before the capture's end."""
-    at = [7_900_000_000, 8_900_000_000]
+    """Memory that was read five times at last before the capture's end."""
+    at = [7_800_000_000, 8_900_000_000]
     return {"gpu_memory": address, "bytes": 4096, "reads": 5, "at": at, **more}
 
 
@@ -33,7 +33,7 @@ def test_kernel_that_polls_memory_that_stands_still_hangs(tmp_path: Path) -> Non
     assert found.kind == "inside_kernel"
     assert (
         "None of the 4,096 bytes to which arguments of ring_pop point, and that were read 5 times, "
-        "has changed for 1.0 s." in found.proof
+        "has changed for 1.1 s." in found.proof
     )
 
 
@@ -42,8 +42,8 @@ def test_kernel_that_polls_memory_that_stands_still_hangs(tmp_path: Path) -> Non
     [
         {"gpu_memory": RING + 512},  # not what it polls
         {"reads": 3},
-        {"at": [8_600_000_000, 8_900_000_000]},
-        {"at": [1_900_000_000, 2_900_000_000]},  # long ago
+        {"at": [8_000_000_000, 8_900_000_000]},
+        {"at": [1_800_000_000, 2_900_000_000]},  # long ago
     ],
 )
 def test_memory_that_was_not_read_well_enough_says_nothing(
@@ -78,7 +78,7 @@ def test_counter_that_goes_on_is_no_hang(tmp_path: Path, kernel: str) -> None:
 
 
 def test_memory_that_was_read_before_has_stood_still_since(tmp_path: Path) -> None:
-    earlier = read(at=[6_900_000_000, 7_900_000_000], counted=1, counted_at=[RING])
+    earlier = read(at=[6_700_000_000, 7_800_000_000], counted=1, counted_at=[RING])
     assert of_ring(tmp_path, earlier, read()).kind == "inside_kernel"
 
 
@@ -108,3 +108,20 @@ def test_what_threads_count_while_they_poll_is_no_progress(tmp_path: Path) -> No
 def test_room_is_a_matter_of_the_model(tmp_path: Path) -> None:
     lines = with_code("ring_pop", 1, 13, blocks=300, threads=1024, arguments=[0, RING])
     assert of(tmp_path, *lines, read()).kind == "room"
+
+
+def test_counted_loop_in_parts_is_soon_over_if_its_count_is_known(tmp_path: Path) -> None:
+    """The compiler takes 16 turns at once, then 8, then 4 in a loop of their own."""
+    assert code("in_parts").may_compute_long  # with a count that is not known
+    for count, kind in ((100_000, "inside_kernel"), (100_000_000, "not_known")):
+        lines = with_code(
+            "in_parts", 1, 13, arguments=[0, RING, 8, RING + 256, 16, RING + 512],
+            small_arguments=[24, count, 4],
+        )  # fmt: skip
+        assert of(tmp_path, *lines, read()).kind == kind
+
+
+def test_kernel_that_waits_in_shared_memory_alone_leaves_its_memory_alone(tmp_path: Path) -> None:
+    """Its loops have as many turns as the block has threads, or a warp."""
+    lines = with_code("shares_row", 1, 13, arguments=[0, RING, 8, RING + 512])
+    assert of(tmp_path, *lines, read()).kind == "inside_kernel"

@@ -46,7 +46,6 @@ _OF_CLOCKS = re.compile(
 )
 _EQUALITY_TESTS = re.compile(r"^U?ISETP\.(?:NE|EQ)\b")
 _MAX_INSTRUCTIONS = 1 << 22  # instructions of a thread: a second, if each of them waits for memory
-_WARP = 32  # threads
 _SLEEP_INSTRUCTIONS = 1 << 12  # instructions that take as long as the longest sleep, a millisecond
 _MAX_DEPTH = 16  # steps back from an address to what it is made of
 _STORES = re.compile(r"^(?:STG?|REDG?|ATOMG?)\.")
@@ -350,10 +349,9 @@ class _KernelReader:
         return False
 
     def _turns(self, loop: range) -> int | None:
-        """Returns how often a loop runs at most; None: unknown."""
-        if self.bodies[loop.stop - 1].startswith("BRA.U.ANY"):  # once for each thread of a warp
-            return _WARP
-        return self.ranges.turns(loop)
+        """Returns how often a loop runs at most, also one that a compiler made of a longer one."""
+        turns = self.ranges.turns(loop)
+        return self.ranges.turns_of_part(loop) if turns is None else turns
 
     def _waiting_instructions(self, polls: Iterable[Poll]) -> set[int]:
         """Returns the indices of the polls, and of waits at barriers in shared memory."""

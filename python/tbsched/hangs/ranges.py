@@ -27,7 +27,7 @@ _SPECIAL: tuple[tuple[str, Range], ...] = (
 )
 _TEST = re.compile(r"^U?ISETP\.(NE|LT|LE|GT|GE)\b")
 _EQUALS = re.compile(r"^U?ISETP\.EQ\b")
-_STEP = re.compile(r"^(?:U?IADD3|VIADD)\s")
+_STEP = re.compile(r"^(?:U?IADD3|VIADD|IMAD\.IADD)\s")
 _MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "NE": "NE"}
 _NOT = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "NE": "EQ"}
 _WARP = 32  # threads
@@ -268,6 +268,47 @@ class Ranges:
                 return left[1] < right[0] or right[1] < left[0]
         return left == right and left[0] == left[1]
 
+    def turns_of_part(self, loop: range) -> int | None:
+        """Returns how often a loop runs at most if a compiler has made it of a longer one.
+
+        Then it comes to its limit, as it begins where the parts before it have stopped. None: it is
+        no such loop, or the number is unknown.
+        """
+        for exit_ in self.exits(loop):
+            leaving = self.place[exit_.address]
+            tests = [] if exit_.guard is None else [*self.code.writers(exit_.guard, leaving)]
+            if len(tests) != 1 or tests[0] not in loop:
+                continue
+            operands = self.every[tests[0]].operands
+            if not _TEST.match(self.every[tests[0]].body) or not self._is_alone(operands):
+                continue
+            counter, limit = operands[2].removesuffix(".reuse"), self.value(operands[3], tests[0])
+            steps = [at for at in loop if counter in self.every[at].writes]
+            by = self._step(counter, steps[0], _MAX_DEPTH) if len(steps) == 1 else None
+            if by is None or limit is None or not self._is_in_each_turn(steps[0], loop):
+                continue
+            begin = self._before_all_steps(counter, loop, by[0] > 0)
+            if begin is not None:
+                far = limit[1] - begin[0] if by[0] > 0 else begin[1] - limit[0]
+                return max(far, 0) // min(map(abs, by)) + 2
+        return None
+
+    def _before_all_steps(self, counter: str, loop: range, rises: bool) -> Range | None:
+        """Returns what a counter can be before the steps in one direction that lead to a loop."""
+        ways = {at for at in self.code.predecessors.get(loop.start, ()) if at not in loop}
+
+        def is_step(at: int) -> bool:
+            """Returns whether an instruction moves the counter in that direction."""
+            by = self._step(counter, at, _MAX_DEPTH)
+            return by is not None and (by[0] > 0) == rises
+
+        found = reachable(
+            self.code.writers_before(counter, ways),
+            lambda at: self.code.writers(counter, at) if is_step(at) else (),
+        )
+        first = [at for at in found if not is_step(at)]
+        return self._written(counter, first, _MAX_DEPTH)
+
     def steps(self, step: int, loop: range) -> int | None:
         """Returns how often an instruction moves a counter in all turns of a loop; None: unknown.
 
@@ -321,6 +362,9 @@ class Ranges:
         if not _STEP.match(body) or counter not in self.every[step].reads:
             return None
         operands = [each.removesuffix(".reuse") for each in self.every[step].operands]
+        is_product = self.every[step].body.startswith("IMAD.IADD")
+        if is_product and (len(operands) != 4 or operands.pop(2) != "0x1"):
+            return None  # it subtracts
         if operands[0] != counter or operands[1:].count(counter) != 1:
             return None
         operands.remove(counter)

@@ -13,7 +13,7 @@ from tbsched.hangs.rules.finding import Finding
 from tbsched.hangs.unfinished import GRAPH, LAUNCH, Operation, ReadMemory, name_of
 from tbsched.hangs.writes import addresses_of, global_polls, is_address
 
-_LEAST_SECONDS = 0.5  # between the first read and the last one
+_LEAST_SECONDS = 1.0  # between the first read and the last one: any loop that is short ends
 _LEAST_READS = 4
 
 
