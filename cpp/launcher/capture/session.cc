@@ -539,6 +539,11 @@ bool Session::is_own(const CUpti_Activity& record) {
     const auto& stream = reinterpret_cast<const CUpti_ActivityStream&>(record);
     return gpu_memory_->has_stream(stream.contextId, stream.streamId);
   }
+  if (record.kind == CUPTI_ACTIVITY_KIND_SYNCHRONIZATION) {
+    // Not each function of the driver that waits has a callback, from which its call is known.
+    const auto& wait = reinterpret_cast<const CUpti_ActivitySynchronization&>(record);
+    if (gpu_memory_->has_stream(wait.contextId, wait.streamId)) return true;
+  }
   const uint32_t call = call_of(record);
   if (call == 0) return false;
   const std::lock_guard lock(own_calls_mutex_);

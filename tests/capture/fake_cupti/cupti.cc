@@ -339,7 +339,19 @@ CUresult cuStreamCreate(CUstream* const stream, const unsigned flags) {
   *stream = handle<CUstream>(kOwnStream);
   return flags == CU_STREAM_NON_BLOCKING ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
-CUresult cuStreamQuery(CUstream) { return copies_wait ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS; }
+// A stream that is done counts as one that was waited for, with a record but no callback.
+CUresult cuStreamQuery(const CUstream stream) {
+  if (copies_wait) return CUDA_ERROR_NOT_READY;
+  CUpti_ActivitySynchronization2 record{};
+  record.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
+  record.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE;
+  record.correlationId = 890;
+  record.contextId = 1;
+  record.streamId = number(stream);
+  record.start = record.end = 1;
+  put(record);
+  return CUDA_SUCCESS;
+}
 CUresult cuMemHostAlloc(void** const memory, const size_t bytes, unsigned) {
   *memory = std::malloc(bytes);
   return CUDA_SUCCESS;
