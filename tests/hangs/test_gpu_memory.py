@@ -10,6 +10,7 @@ import pytest
 import tbsched as tb
 from hangs.test_code import code, disassembles, with_code
 from hangs.test_hang import issued, of
+from tbsched.hangs.code import kernel_code
 
 RING = 0x7F0040001000  # its lower half is a large count, where a kernel takes one
 __all__ = ["disassembles"]  # the fixture
@@ -125,3 +126,44 @@ def test_kernel_that_waits_in_shared_memory_alone_leaves_its_memory_alone(tmp_pa
     """Its loops have as many turns as the block has threads, or a warp."""
     lines = with_code("shares_row", 1, 13, arguments=[0, RING, 8, RING + 512])
     assert of(tmp_path, *lines, read()).kind == "inside_kernel"
+
+
+@pytest.mark.parametrize("kernel", ["stages", "coop_converges"])
+def test_steps_that_are_counted_in_no_memory_that_was_read_may_go_on(
+    tmp_path: Path, kernel: str
+) -> None:
+    """At barriers in shared memory, and of the grid, whose memory is the driver's."""
+    waits = with_code(kernel, 1, 13, arguments=[0, RING])
+    assert of(tmp_path, *waits, read()).kind == "not_known"
+
+
+def test_what_each_turn_of_a_loop_must_leave_in_memory() -> None:
+    rows = {
+        0x00: "LDC.64 R2, c[0x0][0x210]",
+        0x10: "LDC.64 R8, c[0x0][0x218]",
+        0x20: "LDG.E.STRONG.SYS R0, desc[UR4][R2.64]",
+        0x30: "ISETP.NE.AND P0, PT, R0, RZ, PT",
+        0x40: "@!P0 BRA 0x20",
+        0x50: "IADD3 R4, R4, 0x1, RZ",
+        0x60: "ISETP.NE.AND P1, PT, R4, R7, PT",
+        0x70: "@P1 BRA 0x20",
+        0x80: "EXIT",
+    }
+    for row, at in (
+        ("NOP", None),
+        ("STG.E desc[UR4][R8.64], R4", None),
+        ("REDG.E.ADD.F32.FTZ.RN.STRONG.GPU desc[UR4][R8.64], R4", None),  # may be saturated
+        ("REDG.E.ADD.STRONG.GPU desc[UR4][R8.64], R4", 8),
+        ("STG.E.STRONG.SYS desc[UR4][R8.64], R4", 8),
+    ):
+        found = kernel_code(tuple(sorted((rows | {0x68: row}).items())), 0x210)
+        assert found.may_compute_long == (at is None), row
+        assert found.traced == ({at} - {None})
+
+
+def test_host_that_goes_on_may_answer_what_only_it_can_write(tmp_path: Path) -> None:
+    """The kernel polls an argument that it never writes."""
+    only_read = [*with_code("fenced_poll", 1, 13, arguments=[0, RING, 8, RING + 512]), read()]
+    runs = {"alive": 8_900_000_000, "busy": [77]}
+    assert of(tmp_path, *only_read).kind == "inside_kernel"
+    assert of(tmp_path, *only_read, runs).kind == "not_known"

@@ -30,7 +30,10 @@ _UNKNOWN_TARGETS = re.compile(r"^(BRX|BRXU|JMX|JMXU|JMP|CALL)\b")
 # Loads that see what others write, and atomics.
 _STRONG_LOADS = re.compile(r"^(?:LDG?|LD)\.\S*(?:STRONG|MMIO)|^(?:ATOMG?|ATOM)\.")
 _PLAIN_LOADS = re.compile(r"^LDG?\.E(?:\.(?:64|128|CONSTANT|[SU](?:8|16)))*\s")
-_ATOMICS = re.compile(r"^(?:ATOMG?|REDG?)\.")
+# Atomics that count in integers, and stores that others see at once.
+_SIGNALS = re.compile(
+    r"^(?:ATOMG?|REDG?)\.E\.(?:ADD|INC|DEC)\.(?!F|BF)|^STG?\.E\.(?:\S*\.)?(?:STRONG|MMIO)"
+)
 _ATOMIC_UPDATES = re.compile(r"^ATOMG?\.\S*(?:ADD|INC|DEC|OR|AND|XOR|MAX|MIN)")
 _ATOMIC_COUNTERS = re.compile(r"^ATOMG?\.\S*(?:ADD|INC|DEC)")
 _TENSOR_STORES = ("UTMAST", "UTMARED", "UBLKCP", "UBLKRED", "STAS", "SUST", "SURED")
@@ -102,9 +105,9 @@ class KernelCode:
         is_one_open_loop: whether it has one loop, and that one is left by its own values alone.
         only_waits: whether each of its loops waits, never ends, or has few turns by a count: a
             thread that takes long waits then.
-        may_compute_long: whether a loop that neither polls, nor waits in shared memory, nor has an
-            atomic at an argument, may have many turns.
-        visible_at: places, as of ``written``, of what it polls, and of these atomics.
+        may_compute_long: whether threads may stay long in loops without a trace in memory of an
+            argument: a count or a signal.
+        traced: places of the arguments, as of ``written``, in whose memory such traces are.
         written_while_polling: places, as of ``written``, to which its threads write between two
             polls of a loop that waits.
         triggers: whether a block lets the next kernel of its stream start before it polls.
@@ -126,7 +129,7 @@ class KernelCode:
     is_one_open_loop: bool = False
     only_waits: bool = False
     may_compute_long: bool = True
-    visible_at: frozenset[int] = frozenset()
+    traced: frozenset[int] = frozenset()
     written_while_polling: frozenset[int] = frozenset()
     triggers: bool = False
     waits_for_previous: bool = False
@@ -281,8 +284,6 @@ class _KernelReader:
             polls |= dict.fromkeys(self._polls(loads, loop))
         bodies = [self.bodies[index] for index in self.reached]
         sources = [self._address_source(index) for index in self._stores()]
-        atomics = self._atomics_at_arguments()
-        visible = atomics.keys() | self._waiting_instructions(polls)
         return KernelCode(
             polls=tuple(polls),
             loops=len(loops),
@@ -300,12 +301,8 @@ class _KernelReader:
             open_loops=len(self._open_loops({*polling})),
             is_one_open_loop=len(loops) == 1 and self._is_one_open_loop({*polling}),
             only_waits=self._only_waits(polling),
-            may_compute_long=self._may_compute_long(visible),
-            visible_at=frozenset(
-                place
-                for places in (*atomics.values(), *(p.arguments for p in polls if not p.is_local))
-                for place in places
-            ),
+            may_compute_long=self._may_compute_long(polling),
+            traced=frozenset(p for at in self._traces() for p in self._address_source(at)[0]),
             written_while_polling=self._written_while_polling(polls),
             waits_for_previous=any(body.startswith("ACQBULK") for body in bodies),
             triggers=self._triggers(min((loop.start for loop in polling), default=len(self.code))),
@@ -332,10 +329,21 @@ class _KernelReader:
             for loop in self.loops
         )
 
-    def _may_compute_long(self, visible: set[int]) -> bool:
-        """Returns whether a thread may stay long in a loop without any of some instructions, unless
-        that loop is in one that never ends. Loops around it that have one count as one turn."""
-        quiet = [loop for loop in self.loops if not visible & self._natural_loop(loop)]
+    def _may_compute_long(self, polling_loads: dict[range, list[int]]) -> bool:
+        """Returns whether a thread may stay long in loops without a trace in memory.
+
+        A loop is left soon, or is in one that never ends; or it only waits; or each turn counts in
+        memory of an argument, or signals there. A poll alone says nothing: it may be over at once.
+        """
+        traces = self._traces()
+        quiet = [
+            loop
+            for loop in self.loops
+            if not traces & self._natural_loop(loop)
+            and loop.start in self.ranges.code.can_reach((loop.stop - 1,), -1)  # else no loop
+            and not self._is_spin(polling_loads.get(loop, []), loop)
+            and not self._is_left_by_swap(loop)
+        ]
         for loop in quiet:
             if any(_is_inside(loop, each) and self._is_endless(each) for each in self.loops):
                 continue
@@ -348,21 +356,24 @@ class _KernelReader:
                 return True
         return False
 
+    def _traces(self) -> set[int]:
+        """Returns the indices of counting atomics and signals in memory of an argument."""
+        signals = (at for at in self._stores() if _SIGNALS.match(self.bodies[at]))
+        sources = {at: self._address_source(at) for at in signals}
+        return {at for at, (places, is_indirect) in sources.items() if places and not is_indirect}
+
+    def _is_left_by_swap(self, loop: range) -> bool:
+        """Returns whether a loop is left once its compare-and-swap succeeds: else others get on."""
+        return any(
+            ".CAS" in self.bodies[at]
+            for exit_ in self._exits(loop)
+            for at in self._deciders(exit_, loop)
+        )
+
     def _turns(self, loop: range) -> int | None:
         """Returns how often a loop runs at most, also one that a compiler made of a longer one."""
         turns = self.ranges.turns(loop)
         return self.ranges.turns_of_part(loop) if turns is None else turns
-
-    def _waiting_instructions(self, polls: Iterable[Poll]) -> set[int]:
-        """Returns the indices of the polls, and of waits at barriers in shared memory."""
-        waits = {at for at in self.reached if self.bodies[at].startswith("SYNCS.PHASECHK")}
-        return waits | {self.index_at[poll.address] for poll in polls}
-
-    def _atomics_at_arguments(self) -> dict[int, tuple[int, ...]]:
-        """Returns the places of the arguments from which atomics have their address, by index."""
-        atomics = {at for at in self.reached if _ATOMICS.match(self.bodies[at])}
-        sources = {at: self._address_source(at) for at in atomics}
-        return {at: places for at, (places, other) in sources.items() if places and not other}
 
     def _natural_loop(self, loop: range) -> set[int]:
         """Returns the instructions from which a loop's branch back is reached within a turn."""

@@ -57,13 +57,13 @@ def with_gpu_memory(finding: Finding, evidence: Evidence) -> Finding:
         return replace(finding, proof=(*finding.proof, sentence))
     return Finding(
         kind=INSIDE,
-        reason=f"all blocks of {names} are on the GPU, and they do not end; memory to which their "
-        "arguments point does not change",
+        reason=f"all blocks of {names} are on the GPU, and they do not end; the memory to which "
+        "their arguments point does not change",
         stranded=finding.stranded,
         proof=(
             *finding.proof,
             sentence,
-            f"The code of {names}: each loop polls, never ends, or is soon over.",
+            f"The code of {names}: each loop polls, never ends, is soon over, or counts there.",
         ),
     )
 
@@ -144,16 +144,18 @@ def _would_change_it(reads: list[ReadMemory], evidence: Evidence) -> bool:
 
 
 def _waits_in(reads: list[ReadMemory], launch: Operation, evidence: Evidence) -> bool:
-    """Returns whether a launch waits for memory that was read, or that is of its blocks, or at
-    barriers of its grid, and computes for long nowhere."""
+    """Returns whether a launch waits for memory that was read, or that is of its blocks, and would
+    leave traces in memory that was read if it computed for long."""
     code = evidence.code_of(launch)
     if code is None or not code.is_whole or code.may_compute_long or launch.blocks > MAX_BLOCKS:
         return False
+    polls = global_polls(code)
+    places = {place for poll in polls for place in poll.arguments} | code.traced
     return (
         bool(code.polls)
-        and not any(poll.is_indirect for poll in global_polls(code))
+        and all(poll.arguments and not poll.is_indirect for poll in polls)
         and all(
             any(read.begin <= address < read.begin + read.bytes for read in reads)
-            for address in addresses_of(launch, code.visible_at)
+            for address in addresses_of(launch, places)
         )
     )

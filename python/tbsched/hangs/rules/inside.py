@@ -41,11 +41,14 @@ def is_collective(name: str) -> bool:
 def inside_kernels(evidence: Evidence) -> Finding:
     """Finds that all that can start is resident and does not end: the answer if no rule has one."""
     finding = _finding_by_code(evidence)
-    return finding if _are_collectives(evidence) else with_gpu_memory(finding, evidence)
+    if not _are_collectives(evidence):
+        finding = with_gpu_memory(finding, evidence)
+    is_for_others = finding.kind == INSIDE and _polls_what_others_write(evidence)
+    return unless_host_runs(finding, evidence) if is_for_others else finding
 
 
 def _finding_by_code(evidence: Evidence) -> Finding:
-    """Returns the finding without what memory of the GPU says."""
+    """Returns the finding without what memory of the GPU says, and what the host does."""
     names, rows = evidence.resident_names(), evidence.never_starting()
     if evidence.capture is None and not _only_waits_in_blocks(evidence):
         return _finding_without_capture(evidence)
@@ -89,11 +92,10 @@ def _finding_by_code(evidence: Evidence) -> Finding:
             ),
         )  # fmt: skip
     reason = f"all blocks of {listed(names)} are on the GPU, and they do not end"
-    finding = Finding(
+    return Finding(
         kind=INSIDE, reason=reason + _what_comes_after(evidence, names), stranded=rows,
         proof=tuple(_thread_sentences(evidence)), unseen=tuple(_open_questions(evidence)),
     )  # fmt: skip
-    return unless_host_runs(finding, evidence) if _polls_what_others_write(evidence) else finding
 
 
 def _polls_what_others_write(evidence: Evidence) -> bool:
