@@ -161,6 +161,33 @@ def test_what_each_turn_of_a_loop_must_leave_in_memory() -> None:
         assert found.traced == ({at} - {None})
 
 
+@pytest.mark.parametrize(
+    ("change", "is_long"),
+    [
+        ({}, False),
+        ({0x50: "ISETP.GE.U32.AND P0, PT, R14, 0x7fffffff, PT"}, True),  # a second
+        ({0x50: "ISETP.GE.U32.AND P0, PT, R14, R20, PT"}, True),
+        ({0x60: "ISETP.GE.AND.EX P0, PT, R12, 0x1, PT, P0"}, True),
+        ({0x20: "MOV R12, RZ"}, True),
+    ],
+)
+def test_loop_that_a_clock_ends_is_over_soon_if_its_time_is_known(
+    change: dict[int, str], is_long: bool
+) -> None:
+    rows = {
+        0x10: "CS2R R10, SR_CLOCKLO",
+        0x20: "CS2R R12, SR_CLOCKLO",
+        0x30: "IADD3 R14, P0, -R10, R12, RZ",
+        0x40: "IMAD.X R12, R13, 0x1, ~R11, P0",
+        0x50: "ISETP.GE.U32.AND P0, PT, R14, 0x4e20, PT",
+        0x60: "ISETP.GE.AND.EX P0, PT, R12, RZ, PT, P0",
+        0x70: "@!P0 BRA 0x20",
+        0x80: "EXIT",
+    }
+    code_ = kernel_code(tuple(sorted((rows | change).items())), 0x210)
+    assert code_.may_compute_long == is_long
+
+
 def test_host_that_goes_on_may_answer_what_only_it_can_write(tmp_path: Path) -> None:
     """The kernel polls an argument that it never writes."""
     only_read = [*with_code("fenced_poll", 1, 13, arguments=[0, RING, 8, RING + 512]), read()]

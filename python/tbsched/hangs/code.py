@@ -49,6 +49,7 @@ _OF_CLOCKS = re.compile(
 )
 _EQUALITY_TESTS = re.compile(r"^U?ISETP\.(?:NE|EQ)\b")
 _MAX_INSTRUCTIONS = 1 << 22  # instructions of a thread: a second, if each of them waits for memory
+_TICKS_OF_INSTRUCTION = 1 << 8  # of the clock, while an instruction that waits for memory
 _SLEEP_INSTRUCTIONS = 1 << 12  # instructions that take as long as the longest sleep, a millisecond
 _MAX_DEPTH = 16  # steps back from an address to what it is made of
 _STORES = re.compile(r"^(?:STG?|REDG?|ATOMG?)\.")
@@ -347,14 +348,37 @@ class _KernelReader:
         for loop in quiet:
             if any(_is_inside(loop, each) and self._is_endless(each) for each in self.loops):
                 continue
-            executed = math.prod(
+            executed = self._instructions_at_most(loop) * math.prod(
                 math.inf if (turns := self._turns(each)) is None else turns
                 for each in quiet
-                if _is_inside(loop, each)
+                if _is_inside(loop, each) and each != loop
             )
-            if executed * self._instructions_executed(loop) > _MAX_INSTRUCTIONS:
+            if executed > _MAX_INSTRUCTIONS:
                 return True
         return False
+
+    def _instructions_at_most(self, loop: range) -> float:
+        """Returns how many instructions a thread executes in a loop at most, or how many take as
+        long as the clock lets it stay; infinite: unknown."""
+        turns = self._turns(loop)
+        if turns is not None:
+            return float(turns * self._instructions_executed(loop))
+        limits = (self._clock_limit(exit_, loop) for exit_ in self._exits(loop))
+        ticks = min((each for each in limits if each is not None), default=math.inf)
+        return ticks / _TICKS_OF_INSTRUCTION
+
+    def _clock_limit(self, branch: Instruction, loop: range) -> int | None:
+        """Returns after how many ticks of a clock a branch leaves a loop; None: it does not, or the
+        number is unknown."""
+        deciders = self._deciders(branch, loop)
+        tests = [at for at in deciders if self.bodies[at].startswith("ISETP.G")]
+        if len(tests) != 2 or not any(CLOCK_READS.match(self.bodies[at]) for at in deciders):
+            return None
+        low, high = (
+            self.ranges.value(self.code[at].operands[3], at)
+            for at in sorted(tests, key=lambda at: ".EX" in self.bodies[at])
+        )
+        return low[1] if low is not None and low[0] >= 0 and high == (0, 0) else None
 
     def _traces(self) -> set[int]:
         """Returns the indices of counting atomics and signals in memory of an argument."""
@@ -363,12 +387,16 @@ class _KernelReader:
         return {at for at, (places, is_indirect) in sources.items() if places and not is_indirect}
 
     def _is_left_by_swap(self, loop: range) -> bool:
-        """Returns whether a loop is left once its compare-and-swap succeeds: else others get on."""
-        return any(
-            ".CAS" in self.bodies[at]
-            for exit_ in self._exits(loop)
-            for at in self._deciders(exit_, loop)
-        )
+        """Returns whether a compare-and-swap decides when a loop is left: else others get on."""
+
+        def made_of(at: int) -> list[int]:
+            """Returns the instructions of the loop from which one has its values and its guard."""
+            names = self.code[at].reads
+            return [to for name in names for to in self.ranges.code.writers(name, at) if to in loop]
+
+        exits = (self.index_at[exit_.address] for exit_ in self._exits(loop))
+        deciders = reachable((to for at in exits for to in made_of(at)), made_of)
+        return any(".CAS" in self.bodies[at] for at in deciders)
 
     def _turns(self, loop: range) -> int | None:
         """Returns how often a loop runs at most, also one that a compiler made of a longer one."""
