@@ -56,7 +56,7 @@ constexpr uint64_t kAliveIntervalNs = 1'000'000'000;
 // variable for programs that it starts.
 constexpr char kHangAfterVariable[] = "TBSCHED_HANG_AFTER";
 // Memory of the GPU is read from such a part of this time on, and so often in it.
-constexpr uint64_t kReadAfterPart = 4;
+constexpr uint64_t kReadAfterPart = 8;
 constexpr uint64_t kReadsPerTime = 10;
 // The shortest time between two reads.
 constexpr uint64_t kMinReadIntervalNs = 20'000'000;
