@@ -584,6 +584,7 @@ def test_copies_that_never_end_hold_nothing_up(run: Played, tmp_path: Path, end:
     code = 'gpu.play("hold_copies")\ntime.sleep(1.5)\nassert gpu.copies() == 1\n' + end
     lines, reads = gpu_memory(run, tmp_path, code, **WATCHED)
     assert reads == []
+    assert lines[0]["reads_gpu_memory"] is True
     assert bool(of(lines, "end")) == bool(end)
 
 

@@ -38,6 +38,18 @@ def test_kernel_that_polls_memory_that_stands_still_hangs(tmp_path: Path) -> Non
     )
 
 
+def test_memory_that_could_not_be_read_is_said(tmp_path: Path) -> None:
+    def says(*reads: dict[str, Any], **header: object) -> bool:
+        lines = with_code("ring_pop", 1, 13, arguments=[0, RING])
+        unseen = of(tmp_path, *lines, *reads, **header).unseen
+        return any("it was not read, or not long enough" in each for each in unseen)
+
+    assert says(reads_gpu_memory=True)
+    assert says(read(reads=1), reads_gpu_memory=True)
+    assert not says(read(returned=1), reads_gpu_memory=True)
+    assert not says()  # without --hang-after
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -74,17 +74,18 @@ std::string demangled(const std::string& name) {
 
 std::string Recorder::take_lines() { return std::exchange(text_, {}); }
 
-void Recorder::write_header() {
+void Recorder::write_header(const bool reads_gpu_memory) {
   uint32_t version = 0;
   cupti_.check(cupti_.get_version(&version), "cuptiGetVersion");
-  Line(text_)
-      .add("tbsched_capture", kFormatVersion)
+  Line line(text_);
+  line.add("tbsched_capture", kFormatVersion)
       .add("started_ns", started_ns_)
       .add("process", getpid())
       .add("cupti", version)
       .add("connections", hardware_queues())
       .add("notes_issued", true)
       .add("notes_flushes", true);
+  if (reads_gpu_memory) line.add("reads_gpu_memory", true);
 }
 
 void Recorder::write_lost(const size_t records) { Line(text_).add("lost", records); }

@@ -32,8 +32,9 @@ class Recorder {
   Recorder(const Cupti& cupti, const Modules& modules, uint64_t started_ns)
       : cupti_(cupti), modules_(modules), started_ns_(started_ns) {}
 
-  // Writes the first line: the format, the process and its settings.
-  void write_header();
+  // Writes the first line: the format, the process and its settings. `reads_gpu_memory`: memory of
+  // the GPU is read while nothing is new.
+  void write_header(bool reads_gpu_memory);
   // Writes one record of CUPTI; nothing for kinds that the format does not have.
   void write_activity(const CUpti_Activity& record);
   // Writes how many records CUPTI has dropped.

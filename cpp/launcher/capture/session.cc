@@ -398,7 +398,7 @@ Session::Session(const std::string& path, const bool from_the_beginning)
   if (hang_after_ns_ > 0) {
     gpu_memory_.emplace(cupti_, std::max(hang_after_ns_ / kReadsPerTime, kMinReadIntervalNs));
   }
-  recorder_.write_header();
+  recorder_.write_header(gpu_memory_.has_value());
   write_lines();
 }
 

@@ -235,6 +235,7 @@ class Unfinished:
         why: the reason of the first time.
         memory_changed: addresses that launches have of the host's memory, and when something there
             was last seen to change, in seconds since the capture began.
+        reads_gpu_memory: whether the capture reads memory of the GPU while nothing is new.
         gpu_memory: memory of the GPU to which launches have addresses, as it was read last.
         host_goes_on: threads that called nothing of CUDA and ran all the time, or slept for a time
             that ends by the clock, and when that was last seen.
@@ -266,6 +267,7 @@ class Unfinished:
     memory_changed: Mapping[int, float] = field(default_factory=dict)
     host_goes_on: Mapping[int, float] = field(default_factory=dict)
     gpu_memory: tuple[ReadMemory, ...] = ()
+    reads_gpu_memory: bool = False
 
     @property
     def quiet(self) -> float:
@@ -331,6 +333,7 @@ class _Reader:
     memory_changed: dict[int, float] = field(default_factory=dict)
     host_goes_on: dict[int, float] = field(default_factory=dict)
     gpu_memory: list[ReadMemory] = field(default_factory=list)
+    reads_gpu_memory: bool = False
     failed: int = 0
     why: str = ""
     last_end_ns: int = 0
@@ -347,6 +350,7 @@ class _Reader:
                 self.started_ns = optional(line, "started_ns") or 0
                 self.notes_issued = bool(flag(line, "notes_issued"))
                 self.notes_flushes = bool(flag(line, "notes_flushes"))
+                self.reads_gpu_memory = bool(flag(line, "reads_gpu_memory"))
             case "device":
                 facts = text(line, "name"), sms_of(line), text(line, "compute_capability")
                 self.gpus[integer(line, "device")] = facts
@@ -481,7 +485,7 @@ class _Reader:
             launched=len(self.names),
             waits_for_driver=max(self.last_seen_ns - flushing_ns, 0) / 1e9, failed=self.failed,
             why=self.why, memory_changed=self.memory_changed, host_goes_on=self.host_goes_on,
-            gpu_memory=tuple(self.gpu_memory),
+            gpu_memory=tuple(self.gpu_memory), reads_gpu_memory=self.reads_gpu_memory,
         )  # fmt: skip
 
     def operations(self, line: Line) -> Iterator[Operation]:

@@ -25,7 +25,7 @@ def with_gpu_memory(finding: Finding, evidence: Evidence) -> Finding:
     """
     reads = _late_reads(evidence)
     if not reads:
-        return finding
+        return _with_question(finding, evidence)
     seconds = reads[0].last - reads[0].first
     goes_on = _launch_with_progress(reads, evidence)
     if goes_on is not None:
@@ -66,6 +66,19 @@ def with_gpu_memory(finding: Finding, evidence: Evidence) -> Finding:
             f"The code of {names}: each loop polls, never ends, is soon over, or counts there.",
         ),
     )
+
+
+def _with_question(finding: Finding, evidence: Evidence) -> Finding:
+    """Returns a finding that says, if that could have decided it, that memory was not read."""
+    capture = evidence.capture
+    is_open = finding.kind == NOT_KNOWN and evidence.snapshot is None
+    if not is_open or capture is None or not capture.reads_gpu_memory:
+        return finding
+    sentence = (
+        "Whether memory of the GPU changes to which arguments point: it was not read, or not long "
+        "enough. A copy or call that waits may hold that up, or no argument points to such memory."
+    )
+    return replace(finding, unseen=(*finding.unseen, sentence))
 
 
 def _late_reads(evidence: Evidence) -> list[ReadMemory]:
