@@ -49,7 +49,7 @@ _OF_CLOCKS = re.compile(
 )
 _EQUALITY_TESTS = re.compile(r"^U?ISETP\.(?:NE|EQ)\b")
 _MAX_INSTRUCTIONS = 1 << 22  # instructions of a thread: a second, if each of them waits for memory
-_TICKS_OF_INSTRUCTION = 1 << 8  # of the clock, while an instruction that waits for memory
+_CYCLES_OF_INSTRUCTION = 1 << 8  # of one that waits for memory
 _SLEEP_INSTRUCTIONS = 1 << 12  # instructions that take as long as the longest sleep, a millisecond
 _MAX_DEPTH = 16  # steps back from an address to what it is made of
 _STORES = re.compile(r"^(?:STG?|REDG?|ATOMG?)\.")
@@ -363,22 +363,8 @@ class _KernelReader:
         turns = self._turns(loop)
         if turns is not None:
             return float(turns * self._instructions_executed(loop))
-        limits = (self._clock_limit(exit_, loop) for exit_ in self._exits(loop))
-        ticks = min((each for each in limits if each is not None), default=math.inf)
-        return ticks / _TICKS_OF_INSTRUCTION
-
-    def _clock_limit(self, branch: Instruction, loop: range) -> int | None:
-        """Returns after how many ticks of a clock a branch leaves a loop; None: it does not, or the
-        number is unknown."""
-        deciders = self._deciders(branch, loop)
-        tests = [at for at in deciders if self.bodies[at].startswith("ISETP.G")]
-        if len(tests) != 2 or not any(CLOCK_READS.match(self.bodies[at]) for at in deciders):
-            return None
-        low, high = (
-            self.ranges.value(self.code[at].operands[3], at)
-            for at in sorted(tests, key=lambda at: ".EX" in self.bodies[at])
-        )
-        return low[1] if low is not None and low[0] >= 0 and high == (0, 0) else None
+        cycles = self._cycles(loop)
+        return math.inf if cycles is None else cycles / _CYCLES_OF_INSTRUCTION
 
     def _traces(self) -> set[int]:
         """Returns the indices of counting atomics and signals in memory of an argument."""
