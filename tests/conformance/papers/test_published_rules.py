@@ -21,7 +21,7 @@ from tbsched.papers.published_rules import (
     joins_on_idle_sms,
     joins_on_last_idle_sm,
 )
-from tbsched.prediction.predict import predict
+from tbsched.prediction.predict import predict, predict_many
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.traces.trace import Trace
 
@@ -113,11 +113,15 @@ Triple = tuple[int, int, int]
 def differing_from_definition_3_2(name: str, **changes: int) -> set[Triple]:
     """(z, x, y) where the model has the second block elsewhere; always, it does not join."""
     spec = dataclasses.replace(device(name), **changes)  # type: ignore[arg-type]
+    triples = [
+        triple
+        for triple in itertools.product(WARPS, WARPS, WARPS)
+        if sum(triple) <= spec.warps_per_sm
+    ]
+    sequences = [Sequence([launch(spec.sms, z), launch(1, x), launch(1, y)]) for z, x, y in triples]
     found = set()
-    for z, x, y in itertools.product(WARPS, WARPS, WARPS):
-        if z + x + y > spec.warps_per_sm:
-            continue
-        joined = last_two_join(run(spec, launch(spec.sms, z), launch(1, x), launch(1, y)))
+    for (z, x, y), trace in zip(triples, predict_many(sequences, spec), strict=True):
+        joined = last_two_join(trace)
         if joined != joins_on_equal_sms(spec.warps_per_sm, z, x, y):
             assert not joined
             found.add((z, x, y))
