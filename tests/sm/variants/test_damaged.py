@@ -95,8 +95,7 @@ def test_scoreboard_that_no_sm_has_is_refused(field: Field) -> None:
 def test_branch_that_leads_out_of_the_kernel_is_refused() -> None:
     listed = instructions_of(IMAGE, KERNEL)
     branches = [at for at, each in enumerate(listed) if each.target is not None]
-    assert branches
-    for number in branches:
+    for number in (branches[0], branches[-1]):
         high = BEGIN + BYTES * number + 7  # a byte of how far it leads
         image = damaged([(high, 0x3F)], len(IMAGE))
         assert refusal(lambda image=image: tb.sm.read_code(image, TABLES, 4)) == "kernel"
