@@ -123,3 +123,26 @@ def test_inputs_are_the_same_each_time_and_of_their_size(programs: ModuleType) -
     assert struct.unpack_from("<3I", film, at) == (40, 64, 32)
     at = film.index(b"00db")
     assert struct.unpack_from("<I", film, at + 4)[0] == 64 * 32
+
+
+def test_constants_of_the_sources_get_other_values(programs: ModuleType, tmp_path: Path) -> None:
+    sources = tmp_path / "sources"
+    sources.mkdir()
+    head = "#define SIZES 7\n  #define SIZE\t384//32 was too small\nint of[SIZE];\n"
+    (sources / "a.h").write_text(head, "utf-8")
+    (sources / "b.cu").write_text('#include "a.h"\n', "utf-8")
+    (sources / "data").mkdir()
+    as_it_is = programs.Program("sources", "b.cu")
+    assert programs.with_constants(as_it_is, tmp_path, tmp_path) == sources
+    program = programs.Program("sources", "b.cu", constants={"SIZE": 24})
+    (tmp_path / "built").mkdir()
+    copy = programs.with_constants(program, tmp_path, tmp_path / "built")
+    assert (copy / "a.h").read_text("utf-8") == head.replace("384//32", "24")
+    assert (copy / "b.cu").read_text("utf-8") == '#include "a.h"\n'
+    assert (sources / "a.h").read_text("utf-8") == head
+
+
+def test_streamcluster_has_a_point_for_each_thread(programs: ModuleType) -> None:
+    """Its kernel has blocks of 512 threads, and none of them asks whether it has a point."""
+    words = programs.PROGRAMS["streamcluster"].arguments.split()
+    assert {int(points) % 512 for points in words[3:5]} == {0}
