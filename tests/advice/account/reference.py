@@ -120,6 +120,11 @@ class Gap:
     next: Work | None
 
 
+def _is_of_engine(row: Host) -> bool:
+    """Whether it is what PyTorch's engine of the backward pass calls functions from."""
+    return row.kind == OPERATOR and row.name.startswith("autograd::engine::")
+
+
 @dataclass
 class Reference:
     """The account of records, in the order in which they were recorded."""
@@ -305,8 +310,9 @@ class Reference:
         around = [other for other in before if other.end >= row.end]
         if any(other.kind == CALL for other in around):
             return False
-        makers = [other.kind for other in around if other.kind in (OPERATOR, FUNCTION)]
-        return row.kind != OPERATOR or makers[-1:] != [OPERATOR]
+        kinds = [FUNCTION if _is_of_engine(other) else other.kind for other in around]
+        makers = [kind for kind in kinds if kind in (OPERATOR, FUNCTION)]
+        return row.kind != OPERATOR or _is_of_engine(row) or makers[-1:] != [OPERATOR]
 
     def waited(self, gap: Gap, call: Host, until: int) -> Host | None:
         """The last call of its thread that waited, if it returned in the gap, by then."""

@@ -182,6 +182,20 @@ def test_operators_that_an_operator_in_python_calls_are_named(tmp_path: Path) ->
     assert ("host", "aten::addmm") not in found
 
 
+def test_what_the_engine_of_the_backward_pass_calls_is_named_by_itself(tmp_path: Path) -> None:
+    events = [
+        *FIRST, ran("cpu_op", "autograd::engine::evaluate_function: AddmmBackward0", 90, 950),
+        ran("cpu_op", "AddmmBackward0", 100, 300), ran("cpu_op", "aten::mm", 120, 280),
+        ran("cpu_op", "aten::item", 400, 700),
+        ran("cpu_op", "aten::_local_scalar_dense", 410, 690),
+        call(2, 900, 5), kernel(2, 907, 10),
+    ]  # fmt: skip
+    found = idle(tmp_path, *events)
+    assert found["host", "AddmmBackward0"] == 190
+    assert found["host", "aten::item"] == 300
+    assert not {name for _, name in found} & {"aten::mm", "aten::_local_scalar_dense"}
+
+
 def test_a_thread_in_an_annotation_waits_for_the_backward_pass(tmp_path: Path) -> None:
     own = ran("user_annotation", "backward", 90, 900)
     bucket = ran("cpu_op", "copy_bucket_to_grad", 300, 500, tid=2)

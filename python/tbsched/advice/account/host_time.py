@@ -26,7 +26,8 @@ class HostTime:
 
     Of nested operators the outermost one counts: ``aten::linear`` says more than what it is made
     of. So does a call of CUDA, and not the calls of the system in it. An operator that is written
-    in Python says less than those that its functions call, so these count.
+    in Python says less than those that its functions call, so these count. So do those that
+    PyTorch's engine of the backward pass calls: the function to evaluate, checks and hooks.
 
     Attributes:
         lines: by thread its time, sorted and disjoint; ``owner``: a row of ``activity.host``.
@@ -48,7 +49,7 @@ class HostTime:
     @classmethod
     def of(cls, activity: Activity) -> HostTime:
         """Returns what a profile says of its host threads."""
-        host = activity.host
+        host, kinds = activity.host, _kinds_that_count(activity)
         inside = np.full(len(host), UNKNOWN, np.int64)
         is_outermost = np.zeros(len(host), np.bool_)
         lines: dict[int, Intervals] = {}
@@ -58,7 +59,8 @@ class HostTime:
         order = order[host["kind"][order] != STEP]
         threads, starts = np.unique(host["thread"][order], return_index=True)
         for thread, own in zip(threads.tolist(), np.split(order, starts)[1:], strict=True):
-            kept = own[_outside(activity, own, CALL) & _outermost(activity, own)]
+            end_ns, kind = host["end_ns"][own], kinds[own]
+            kept = own[_outside(kind, end_ns, CALL) & _outermost(kind, end_ns)]
             is_outermost[kept] = True
             lines[thread] = _innermost_line(activity, kept, inside)
             calls[thread] = int((host["kind"][own] == CALL).sum())
@@ -142,35 +144,41 @@ class HostTime:
         return threads
 
 
-def _outside(activity: Activity, rows: Int64Array, kind: int) -> BoolArray:
-    """Returns a mask of the rows of a thread that no row of a kind encloses."""
-    host = activity.host
-    end = host["end_ns"][rows]
-    of_kind = np.where(host["kind"][rows] == kind, end, np.int64(-(2**62)))
+def _kinds_that_count(activity: Activity) -> Int64Array:
+    """Returns the kind of each row of the host, int64. What PyTorch's engine of the backward pass
+    calls from is a function like those of Python, not an operator."""
+    is_engine = np.array([name.startswith(_BACKWARD) for name in activity.names], np.bool_)
+    kinds = activity.host["kind"].astype(np.int64)
+    kinds[(kinds == OPERATOR) & is_engine[activity.host["name"]]] = FUNCTION
+    return kinds
+
+
+def _outside(kind: Int64Array, end_ns: Int64Array, enclosing: int) -> BoolArray:
+    """Returns a mask of the rows of a thread, in order, that no row of a kind encloses."""
+    of_kind = np.where(kind == enclosing, end_ns, np.int64(-(2**62)))
     until = np.maximum.accumulate(np.append(np.int64(-(2**62)), of_kind))[:-1]
-    is_outside: BoolArray = end > until
+    is_outside: BoolArray = end_ns > until
     return is_outside
 
 
-def _outermost(activity: Activity, rows: Int64Array) -> BoolArray:
-    """Returns a mask of the rows of a thread without the operators that are in others. Those that a
-    Python function in another operator calls stay."""
-    kind, end = activity.host["kind"][rows], activity.host["end_ns"][rows]
-    is_inside = ~_outside(activity, rows, OPERATOR)
+def _outermost(kind: Int64Array, end_ns: Int64Array) -> BoolArray:
+    """Returns a mask of the rows of a thread, in order, without the operators that are in others.
+    Those that a Python function in another operator calls stay."""
+    is_inside = ~_outside(kind, end_ns, OPERATOR)
     is_outermost: BoolArray = ~(is_inside & (kind == OPERATOR))
     functions = is_inside & (kind == FUNCTION)
     if not functions.any():
         return is_outermost
     enclosing = {OPERATOR: _OpenIntervals(), FUNCTION: _OpenIntervals()}
     indices = np.flatnonzero(functions | (kind == OPERATOR))
-    for index, kind_, end_ns in zip(
-        indices.tolist(), kind[indices].tolist(), end[indices].tolist(), strict=True
+    for index, kind_, end in zip(
+        indices.tolist(), kind[indices].tolist(), end_ns[indices].tolist(), strict=True
     ):
         if not is_outermost[index]:
-            is_outermost[index] = enclosing[FUNCTION].innermost(end_ns) > enclosing[
+            is_outermost[index] = enclosing[FUNCTION].innermost(end) > enclosing[
                 OPERATOR
-            ].innermost(end_ns)
-        enclosing[kind_].add(index, end_ns)
+            ].innermost(end)
+        enclosing[kind_].add(index, end)
     return is_outermost
 
 
