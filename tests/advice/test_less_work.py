@@ -98,6 +98,33 @@ def test_what_moves_data_is_promised_once_with_its_kinds() -> None:
     assert told[0].endswith("such as a d2d copy (3), void at::native::(anonymous namespace):… (1)")
 
 
+# Products of float32 matrices without tensor cores.
+
+SGEMM = "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize256x128x8_stage3_warpsize4x2x1_ffma"
+
+
+def test_products_of_float32_have_the_rate_of_tensor_cores_as_a_bound() -> None:
+    found = explained(launched(SGEMM, ms=7.4), launched("relu"), launched(SGEMM, ms=7.4))
+    fast = change(found, "TF32 in 2 products of float32 matrices")
+    assert fast is not None
+    assert fast.is_bound
+    assert fast.saves == pytest.approx(14.8 * MS * (1 - 1 / 7.4), rel=0.02)
+
+
+@pytest.mark.parametrize(
+    "launch",
+    [
+        launched("ampere_s1688gemm_128x64_tn", ms=5),  # with tensor cores
+        launched("volta_fp16_sgemm_fp16_128x64_tn", ms=5),
+        launched("ampere_dgemm_64x64", ms=5),
+        launched(SGEMM, ms=5, blocks=16),  # waits for memory more than it computes
+    ],
+    ids=["tf32", "fp16", "float64", "small"],
+)
+def test_other_products_are_left_as_they_are(launch: tb.Launch) -> None:
+    assert change(explained(launch, launched("relu")), "TF32") is None
+
+
 # Work of the host that others can do.
 
 
@@ -182,6 +209,47 @@ def test_values_that_are_read_one_by_one_go_with_what_is_between(tmp_path: Path)
     assert left is not None
     # All from the first to the last, but for what the calls themselves took.
     assert left.saves == pytest.approx(380 * US, rel=0.12)
+
+
+def checked(tmp_path: Path, tests: list[str]) -> tb.Explanation:
+    """Six functions of the backward pass, each with a test of its result that the host reads."""
+    events = [call(1, 0, 5), kernel(1, 8, 20, name="first")]
+    for n in range(6):
+        at, number = 50.0 + 200 * n, 10 * (n + 1)
+        events += [
+            ran("autograd::engine::evaluate_function: MulBackward0", at, at + 190),
+            ran("MulBackward0", at + 5, at + 50),
+            call(number, at + 20, 5), kernel(number, at + 28, 20, name="gemm"),
+        ]  # fmt: skip
+        for k, name in enumerate(tests):
+            begin = at + 60 + 20 * k
+            events += [
+                ran(name, begin, begin + 18),
+                call(number + k + 1, begin + 5, 5),
+                kernel(number + k + 1, begin + 12, 4, name=name),
+            ]
+        read = at + 60 + 20 * len(tests)
+        events += [
+            ran("aten::item", read, read + 20),
+            call(number + 8, read + 5, 5, "cudaMemcpyAsync"),
+            move(number + 8, read + 12, 2, name="Memcpy DtoH (Device -> Pinned)"),
+            call(number + 9, read + 11, 6, "cudaStreamSynchronize"),
+        ]
+    return tb.explain(tb.load_program(kineto(tmp_path / "trace.json", *events), fit=False))
+
+
+def test_checks_of_anomaly_mode_go_with_the_kernels_that_compute_them(tmp_path: Path) -> None:
+    found = change(checked(tmp_path, ["aten::isnan", "aten::_is_any_true"]), "without 6 checks")
+    assert found is not None
+    assert [launch.name for launch in found.sequence.launches] == ["first", *["gemm"] * 6]
+    assert found.saves == pytest.approx(6 * 60 * US, rel=0.1)
+
+
+@pytest.mark.parametrize("tests", [["aten::abs"], ["aten::isnan", "aten::mul"]])
+def test_what_the_host_reads_is_no_check_if_it_is_more_than_a_test(
+    tmp_path: Path, tests: list[str]
+) -> None:
+    assert change(checked(tmp_path, tests), "checks for NaN") is None
 
 
 # Several changes.

@@ -13,7 +13,6 @@ import pytest
 from real.score_defects import scored
 
 RECORDINGS = Path(__file__).parent / "defects"
-NEAR = 0.2  # of what was saved
 LITTLE = 0.03  # of the time of the program
 DEFECTS = {
     "h100": ("03_pageable_h2d", "06_cupy_no_pool", "18_loader_no_workers", "20_copy_same_stream"),
@@ -29,7 +28,7 @@ NOTHING = {
 def test_a_defect_is_named_first_and_its_removal_predicted(gpu: str, name: str) -> None:
     row = scored(RECORDINGS / gpu, f"defect_{name}")
     assert row.named
-    assert row.predicted == pytest.approx(row.profiled, rel=NEAR)
+    assert row.is_near(row.profiled)
 
 
 @pytest.mark.parametrize(("gpu", "name"), [(gpu, x) for gpu, own in NOTHING.items() for x in own])

@@ -119,8 +119,10 @@ def propose_copies_ahead(facts: Facts, launch: int, cause: Cause) -> Iterator[Pr
     if count:
         yield Proposal(
             f"{count} copies to the GPU in a stream of their own, one group ahead of the kernels",
-            Sequence(event for event, _ in new_events),
-            tuple(gap for _, gap in new_events),
+            lambda: (
+                Sequence(event for event, _ in new_events),
+                tuple(gap for _, gap in new_events),
+            ),
             "if they fill two buffers by turns, and the host has what they copy by then",
         )
 
@@ -214,8 +216,10 @@ def propose_copies_to_gpu_first(facts: Facts, launch: int, cause: Cause) -> Iter
     order = reordered(len(sequence), behind)
     yield Proposal(
         "all copies to the GPU issued before those from it: one copy engine makes both",
-        Sequence([sequence[place] for place in order]),
-        tuple(host[place] for place in order),
+        lambda: (
+            Sequence([sequence[place] for place in order]),
+            tuple(host[place] for place in order),
+        ),
         "if the buffers of all steps fit, and the host has what they copy by then",
     )
 

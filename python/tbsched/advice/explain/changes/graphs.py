@@ -50,8 +50,7 @@ def propose_graphs(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal
     if graphs:
         yield Proposal(
             f"CUDA graphs: {counted(nodes, 'launch', 'launches')} in {counted(graphs, 'graph')}",
-            Sequence(events),
-            tuple(host),
+            lambda: (Sequence(events), tuple(host)),
             "if they are the same each time, and the host does nothing else between them",
         )
 

@@ -220,4 +220,4 @@ def warmed_up(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     count = f"{len(loaded)} kernels" if len(loaded) > 1 else facts.named(loaded[0])
     what = f"{count} used once before (or CUDA_MODULE_LOADING=EAGER)"
     changed = {k: replace(launches[k], first_use=False) for k in loaded}
-    yield replace(relaunched(facts, what, changed, ", ".join(conditions)), host=tuple(host))
+    yield relaunched(facts, what, changed, ", ".join(conditions), tuple(host))

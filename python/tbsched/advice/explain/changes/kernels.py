@@ -10,6 +10,7 @@ import numpy as np
 
 from tbsched.advice.explain.changes.proposal import MAX_PAUSE_SECONDS, Proposal, edited
 from tbsched.advice.explain.facts import Facts
+from tbsched.counting import counted
 from tbsched.program.events.transfers import Transfer
 from tbsched.program.sequence import Copy, Event, GraphLaunch, Launch, Stream
 
@@ -21,6 +22,12 @@ _MOVES = re.compile(
     r"_copy_kernel|CatArrayBatchedCopy|nchwToNhwc|nhwcToNchw|convertTensor|transpose_readWrite|"
     r"cublasTransposeKernel|cupy_copy__"
 )
+# Kernels of cuBLAS, cuDNN and CUTLASS for products of float32 that use no tensor cores.
+_FLOAT32_PRODUCTS = re.compile(r"(?<!fp16_)sgemm|gemm_f32f32_f32f32_f32")
+# How many times as many products of float32 a second tensor cores do as TF32, dense, by compute
+# capability: NVIDIA's white papers on the A100 (156 and 19.5 TFLOPS) and on the H100 (494.7 and
+# 66.9). Where they do no more, as on 8.6 and 8.9, nothing is proposed.
+_TF32_RATES = {"8.0": 8.0, "9.0": 7.4}
 _MAX_KINDS = 3  # that are named, those with most launches
 
 
@@ -53,6 +60,40 @@ def propose_fusion(facts: Facts) -> Iterator[Proposal]:
             "if each needs of the others only the same elements",
             tuple(gaps),
         )
+
+
+def propose_tf32(facts: Facts) -> Iterator[Proposal]:
+    """Proposes, as a bound, products of float32 matrices at the rate of tensor cores.
+
+    Only kernels of a block for every second SM or more: others may wait for memory more than they
+    compute.
+    """
+    rate = _TF32_RATES.get(facts.spec.compute_capability)
+    products = {
+        place: launch
+        for place, launch in enumerate(facts.program.sequence)
+        if isinstance(launch, Launch)
+        and isinstance(launch.duration, float)
+        and launch.name
+        and _FLOAT32_PRODUCTS.search(launch.name)
+        and 2 * launch.blocks >= facts.spec.sms
+    }
+    if rate is None or not products:
+        return
+
+    changed: dict[int, Event | None] = {}
+    for place, launch in products.items():
+        assert isinstance(launch.duration, float)
+        changed[place] = replace(launch, duration=launch.duration / rate)
+    proposal = edited(
+        facts,
+        f"a bound: TF32 in {counted(len(products), 'product')} of float32 matrices, such as "
+        f"{_event_name(facts, [*products])}, at the full rate of the tensor cores: "
+        'torch.set_float32_matmul_precision("high"), or CUBLAS_COMPUTE_32F_FAST_TF32',
+        changed,
+        "if 10 bits of mantissa are enough for their factors",
+    )
+    yield replace(proposal, is_bound=True)
 
 
 def _chains(facts: Facts) -> Iterator[list[tuple[int, int]]]:

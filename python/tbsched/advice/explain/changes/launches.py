@@ -60,10 +60,13 @@ def propose_carveout(facts: Facts, launch: int, cause: Cause) -> Iterator[Propos
     kernels = "every kernel" if len(free) == len(launches) else "every kernel that is of no library"
     for carveout in _CARVEOUTS:
         for numbers, who in ((free, kernels), (same_kernel, facts.named(launch))):
-            changed = {k: replace(launches[k], carveout=carveout) for k in numbers}
-            proposal = relaunched(facts, f"carveout {carveout} for {who}", changed)
-            if proposal.sequence != facts.program.sequence:
-                yield proposal
+            changed = {
+                k: replace(launches[k], carveout=carveout)
+                for k in numbers
+                if launches[k].carveout != carveout
+            }
+            if changed:
+                yield relaunched(facts, f"carveout {carveout} for {who}", changed)
 
 
 def propose_priority(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
@@ -96,7 +99,7 @@ def propose_earlier_issue(facts: Facts, launch: int, cause: Cause) -> Iterator[P
     events = [*sequence.events]
     events.insert(behind, events.pop(place))
     what = f"{facts.named(launch)} issued before {facts.named(cause.behind)}"
-    yield Proposal(what, Sequence(events), facts.program.host)
+    yield Proposal(what, lambda: (Sequence(events), facts.program.host))
 
 
 def _may_swap(launch: Launch, event: Event) -> bool:
@@ -115,8 +118,7 @@ def propose_connections(facts: Facts, launch: int, cause: Cause) -> Iterator[Pro
         if queues > facts.spec.hardware_queues:
             yield Proposal(
                 f"CUDA_DEVICE_MAX_CONNECTIONS={queues}, a hardware queue each for more streams",
-                facts.program.sequence,
-                facts.program.host,
+                lambda: (facts.program.sequence, facts.program.host),
                 spec=replace(facts.spec, hardware_queues=queues),
             )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -19,6 +20,10 @@ from tbsched.program.sequence import Copy, Event, HostCall
 
 _READ_TOGETHER_NS = 100_000  # between values that are read one after the other
 _NONZERO = "aten::nonzero"
+# What a check for NaN or infinity begins with, goes on with, and ends with.
+_TESTS = re.compile(r"aten::is(nan|inf|finite)$")
+_COMBINES = re.compile(r"aten::(any|all|_is_any_true|_is_all_true|(logical|bitwise)_(not|and|or))$")
+_READS = re.compile(r"aten::(item|is_nonzero)$")
 
 
 def without_host_wait(event: Event) -> Event | None:
@@ -82,6 +87,53 @@ def propose_no_nonzero(facts: Facts) -> Iterator[Proposal]:
             "if what the mask leaves out may be computed, too, and takes no longer",
             gaps_without(facts, _extended_to_next_call(facts, times, inside)),
         )
+
+
+def propose_no_checks(facts: Facts) -> Iterator[Proposal]:
+    """Proposes the program without checks for NaN or infinity whose results the host reads.
+
+    Such as those of PyTorch's anomaly mode, after each function of the backward pass. This mode
+    keeps tracebacks of the forward pass, too, which no profile has by themselves.
+    """
+    times = _checks(facts)
+    inside = _events_within(facts, times)
+    if inside:
+        count = sum(len(line.begin) for line in times.values())
+        yield edited(
+            facts,
+            f"without {counted(count, 'check')} for NaN or infinity that the host waits for: "
+            "torch.autograd.set_detect_anomaly(False), or checks now and then",
+            dict.fromkeys(inside),
+            "if nothing is done about what they find; anomaly mode also keeps tracebacks of the "
+            "forward pass, whose time is not counted",
+            gaps_without(facts, times),
+        )
+
+
+def _checks(facts: Facts) -> Times:
+    """Returns by thread the times of operators that test values, up to the one that reads the
+    result; ``owner`` is that one's row of ``activity.host``."""
+    activity, line_of = facts.account.activity, facts.account.times
+    host, names = activity.host, activity.names
+    if not any(map(_TESTS.match, names)):
+        return {}
+    rows = np.flatnonzero(line_of.is_outermost & (host["kind"] == OPERATOR))
+    rows = rows[np.lexsort([host["begin_ns"][rows], host["thread"][rows]])]
+    found: dict[int, list[tuple[int, int, int]]] = {}
+    begin_ns, maker = -1, UNKNOWN  # of the check that may go on; -1: none
+    for row in rows.tolist():
+        name = names[host["name"][row]]
+        goes_on = begin_ns >= 0 and line_of.inside[row] == maker
+        if _TESTS.match(name) and not goes_on:
+            begin_ns, maker = int(host["begin_ns"][row]), int(line_of.inside[row])
+        elif goes_on and _READS.match(name):
+            found.setdefault(int(host["thread"][row]), []).append(
+                (begin_ns, int(host["end_ns"][row]), row)
+            )
+            begin_ns = -1
+        elif not (goes_on and (_TESTS.match(name) or _COMBINES.match(name))):
+            begin_ns = -1
+    return {thread: Intervals(*np.array(own, np.int64).T) for thread, own in found.items()}
 
 
 def _extended_to_next_call(facts: Facts, times: Times, inside: dict[int, int]) -> Times:

@@ -9,19 +9,20 @@ from dataclasses import replace
 
 from tbsched.advice.account.idle import HOST
 from tbsched.advice.change import Change
-from tbsched.advice.explain.changes.proposal import Proposal, joined_proposal
-from tbsched.advice.explain.changes.table import LESS_WORK, PROPOSERS
+from tbsched.advice.explain.changes.proposal import Proposal, Proposer, joined_proposal
+from tbsched.advice.explain.changes.table import LESS_WORK, OF_PROGRAM, PROPOSERS
 from tbsched.advice.explain.explanation import Cause, Gap
 from tbsched.advice.explain.facts import Facts
 from tbsched.prediction.fitting.merged import merged
 from tbsched.prediction.orders import makespan_ns
 from tbsched.prediction.predict import predict_launches
-from tbsched.program.sequence import Launch
+from tbsched.program.sequence import Event, Launch
 from tbsched.progress import each
 from tbsched.traces.trace import Trace
 
-# Most changes that are predicted; fewer for programs with many launches or merged blocks.
-_MAX_CHANGES, _MIN_CHANGES, _LAUNCH_BUDGET, _BLOCK_BUDGET = 40, 4, 50_000, 2**22
+# Most changes that are predicted; fewer for programs with many launches or merged blocks. A launch
+# takes as long to predict as so many blocks.
+_MAX_CHANGES, _MIN_CHANGES, _LAUNCH_BUDGET, _BLOCKS_PER_LAUNCH = 40, 4, 50_000, 1_000
 _MIN_GAIN = 1e-3  # share of the makespan
 # One more change is combined with the best one for this many that are predicted, at least one; and
 # the share of the makespan that each must save in addition.
@@ -85,7 +86,7 @@ def _combined(
     combinable = [
         (ns, proposal, proposal.edits.events.keys())
         for ns, proposal in gains
-        if proposal.edits is not None
+        if proposal.edits is not None and not proposal.is_bound
     ]
     if not combinable:
         return []
@@ -116,23 +117,27 @@ def _span_with_transfers_ns(trace: Trace) -> int:
 def _change_budget(launches: tuple[Launch, ...]) -> int:
     """Returns how many changes to predict for a program with these merged launches."""
     blocks = sum(launch.blocks for launch in launches)
-    return max(
-        _MIN_CHANGES, min(_MAX_CHANGES, _LAUNCH_BUDGET // len(launches), _BLOCK_BUDGET // blocks)
-    )
+    each = len(launches) + blocks // _BLOCKS_PER_LAUNCH
+    return max(_MIN_CHANGES, min(_MAX_CHANGES, _LAUNCH_BUDGET // each))
 
 
 def _distinct_proposals(facts: Facts, gaps: Iterable[Gap]) -> Iterator[Proposal]:
-    """Yields each proposal once, those first that may save most."""
+    """Yields each proposal once: the first of each cause, the costliest cause first, then the
+    second of each, and so on."""
     tried: set[str] = set()
     groups = [*_proposals_of_less_work(facts), *_proposals_for_gaps(facts, gaps)]
-    for _, proposals in sorted(groups, key=lambda group: -group[0]):
-        for proposal in proposals:
-            if proposal.what not in tried:
+    left = [proposals for _, proposals in sorted(groups, key=lambda group: -group[0])]
+    while left:
+        for proposals in [*left]:
+            proposal = next((x for x in proposals if x.what not in tried), None)
+            if proposal is None:
+                left.remove(proposals)
+            else:
                 tried.add(proposal.what)
                 yield proposal
 
 
-def _proposals_of_less_work(facts: Facts) -> Iterator[tuple[float, list[Proposal]]]:
+def _proposals_of_less_work(facts: Facts) -> Iterator[tuple[float, Iterator[Proposal]]]:
     """Yields the seconds that work takes, and proposals without it."""
     rows = facts.program.measured
     took = dict.fromkeys(range(len(facts.program.sequence)), 0.0)
@@ -141,9 +146,22 @@ def _proposals_of_less_work(facts: Facts) -> Iterator[tuple[float, list[Proposal
     for proposer in LESS_WORK:
         for proposal in proposer(facts):
             assert proposal.edits is not None  # it changes events
-            removed = [place for place, event in proposal.edits.events.items() if event is None]
             saved = sum(facts.program.host) - sum(proposal.edits.gaps)
-            yield saved + sum(took[place] for place in removed), [proposal]
+            saved += sum(
+                took[place] * _shortened_share(facts.program.sequence[place], event)
+                for place, event in proposal.edits.events.items()
+            )
+            yield saved, iter([proposal])
+
+
+def _shortened_share(given: Event, event: Event | None) -> float:
+    """Returns the share of its time that an event no longer takes if it is changed."""
+    if event is None:
+        return 1.0
+    before, after = getattr(given, "duration", None), getattr(event, "duration", None)
+    if isinstance(before, float) and isinstance(after, float) and before:
+        return 1 - after / before
+    return 0.0
 
 
 def _proposals_for_gaps(
@@ -161,8 +179,9 @@ def _proposals_for_gaps(
             totals[key] = totals.get(key, 0.0) + cost
             if key not in longest or cost > longest[key][0]:
                 longest[key] = (cost, gap.launch, cause)
+    asked: set[Proposer] = set()
     for key, (_, launch, cause) in longest.items():
-        yield totals[key], _proposals_for_cause(facts, launch, cause)
+        yield totals[key], _proposals_for_cause(facts, launch, cause, asked)
 
 
 def _cause_key(facts: Facts, launch: int, cause: Cause) -> int | str:
@@ -172,7 +191,13 @@ def _cause_key(facts: Facts, launch: int, cause: Cause) -> int | str:
     return facts.program.sequence.launches[launch].name or launch
 
 
-def _proposals_for_cause(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """Yields proposals that might let a waiting launch run."""
+def _proposals_for_cause(
+    facts: Facts, launch: int, cause: Cause, asked: set[Proposer]
+) -> Iterator[Proposal]:
+    """Yields proposals that might let a waiting launch run. Those of the whole program come once:
+    ``asked`` has who proposed them."""
     for proposer in PROPOSERS.get(cause.cause, ()):
-        yield from proposer(facts, launch, cause)
+        if proposer not in asked:
+            if proposer in OF_PROGRAM:
+                asked.add(proposer)
+            yield from proposer(facts, launch, cause)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 from tbsched.advice.explain.explanation import Cause
@@ -27,14 +28,17 @@ class Edits:
     gaps: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
+# A program, and the gaps between its calls in seconds.
+Changed: TypeAlias = tuple[Sequence, tuple[float, ...]]
+
+
+@dataclass(frozen=True)
 class Proposal:
-    """A change of a program.
+    """A change of a program, which is made when it is first asked for: many are proposed twice.
 
     Attributes:
         what: the change in words.
-        sequence: the changed program.
-        host: its gaps between calls.
+        change: returns the changed program and its gaps between calls.
         condition: what must hold for the program to compute the same; empty: nothing.
         is_bound: whether it says only how much any change of this kind can save at most.
         spec: the device, changed if the change is one of its settings; None: as it is.
@@ -43,12 +47,26 @@ class Proposal:
     """
 
     what: str
-    sequence: Sequence
-    host: tuple[float, ...]
+    change: Callable[[], Changed]
     condition: str = ""
     spec: DeviceSpec | None = None
     is_bound: bool = False
     edits: Edits | None = None
+
+    @cached_property
+    def changed(self) -> Changed:
+        """The changed program, and its gaps between calls."""
+        return self.change()
+
+    @property
+    def sequence(self) -> Sequence:
+        """The changed program."""
+        return self.changed[0]
+
+    @property
+    def host(self) -> tuple[float, ...]:
+        """Its gaps between calls, in seconds."""
+        return self.changed[1]
 
 
 # Sees the program and what a launch waited for; gives changes that would have let it run.
@@ -61,7 +79,7 @@ def edited(
 ) -> Proposal:  # fmt: skip
     """Returns the change of some events by their places, and of the gaps between calls."""
     edits = Edits(events, facts.program.host if gaps is None else gaps)
-    return Proposal(what, *_applied(facts, edits), condition, edits=edits)
+    return Proposal(what, lambda: _applied(facts, edits), condition, edits=edits)
 
 
 def joined_proposal(facts: Facts, first: Proposal, second: Proposal) -> Proposal | None:
@@ -82,15 +100,20 @@ def joined_proposal(facts: Facts, first: Proposal, second: Proposal) -> Proposal
 
 
 def relaunched(
-    facts: Facts, what: str, changed: Mapping[int, Launch], condition: str = ""
-) -> Proposal:
-    """Returns the change of some launches, by their numbers."""
-    sequence = facts.program.sequence
-    launches = [changed.get(k, launch) for k, launch in enumerate(sequence.launches)]
-    return Proposal(what, with_launches(sequence, launches), facts.program.host, condition)
+    facts: Facts, what: str, changed: Mapping[int, Launch], condition: str = "",
+    gaps: tuple[float, ...] | None = None,
+) -> Proposal:  # fmt: skip
+    """Returns the change of some launches by their numbers, and of the gaps between calls."""
+
+    def change() -> Changed:
+        sequence = facts.program.sequence
+        launches = [changed.get(k, launch) for k, launch in enumerate(sequence.launches)]
+        return with_launches(sequence, launches), facts.program.host if gaps is None else gaps
+
+    return Proposal(what, change, condition)
 
 
-def _applied(facts: Facts, edits: Edits) -> tuple[Sequence, tuple[float, ...]]:
+def _applied(facts: Facts, edits: Edits) -> Changed:
     """Returns the changed program and its gaps. The time before a call that is not made passes
     before the next one of its thread."""
     events: list[Event] = []

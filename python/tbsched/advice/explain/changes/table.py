@@ -20,7 +20,11 @@ from tbsched.advice.explain.changes.hosts import (
     propose_no_synchronisation,
     warmed_up,
 )
-from tbsched.advice.explain.changes.kernels import propose_fusion, propose_no_moved_data
+from tbsched.advice.explain.changes.kernels import (
+    propose_fusion,
+    propose_no_moved_data,
+    propose_tf32,
+)
 from tbsched.advice.explain.changes.launches import (
     propose_block_size,
     propose_carveout,
@@ -30,7 +34,7 @@ from tbsched.advice.explain.changes.launches import (
     propose_priority,
     propose_several_streams,
 )
-from tbsched.advice.explain.changes.operators import propose_no_nonzero
+from tbsched.advice.explain.changes.operators import propose_no_checks, propose_no_nonzero
 from tbsched.advice.explain.changes.proposal import Proposal, Proposer
 from tbsched.advice.explain.changes.waits import propose_later_waits, propose_no_reads
 from tbsched.advice.explain.explanation import COPY
@@ -73,10 +77,24 @@ PROPOSERS: Mapping[str, tuple[Proposer, ...]] = {
     "slots": _ROOM,
     "warps": _ROOM,
 }
+# What these propose is the same for every launch.
+OF_PROGRAM: frozenset[Proposer] = frozenset(
+    {
+        propose_connections,
+        propose_copies_ahead,
+        propose_copies_to_gpu_first,
+        propose_graphs,
+        propose_no_pauses,
+        propose_pinned_memory,
+        warmed_up,
+    }
+)
 # Tried whatever waited for what: other work, of which there is less.
 LESS_WORK: tuple[Callable[[Facts], Iterator[Proposal]], ...] = (
     propose_fusion,
     propose_no_nonzero,
+    propose_no_checks,
+    propose_tf32,
     propose_no_moved_data,
     propose_joined_copies,
 )
