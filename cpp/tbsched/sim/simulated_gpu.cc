@@ -1,6 +1,8 @@
 #include "tbsched/sim/simulated_gpu.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -207,14 +209,22 @@ void SimulatedGpu::on_refuse(const int32_t launch, const Refusal cause, const in
   waits_.note(launch, shown_cause, behind, limiters);
 }
 
-int64_t SimulatedGpu::earliest_end_ns() const {
-  int64_t end = blocks_.last_end_ns();
-  for (int32_t launch = 0; launch < shown_; ++launch) {
-    if (scheduler_.placed_whole(launch)) continue;
-    const int32_t last = blocks_.launch(launch).blocks - 1;
-    end = std::max(end, clock_.now() + blocks_.duration_ns(launch, last));
+int64_t SimulatedGpu::earliest_end_ns() {
+  const auto last_block_ns = [&](const int32_t launch) {
+    return blocks_.duration_ns(launch, blocks_.launch(launch).blocks - 1);
+  };
+  if (longest_first_.empty()) {
+    longest_first_.resize(shown_);
+    std::iota(longest_first_.begin(), longest_first_.end(), 0);
+    std::ranges::stable_sort(longest_first_, std::greater<>{}, last_block_ns);
   }
-  return end;
+  while (longest_placed_ < longest_first_.size() &&
+         scheduler_.placed_whole(longest_first_[longest_placed_])) {
+    ++longest_placed_;
+  }
+  const int64_t end = blocks_.last_end_ns();
+  if (longest_placed_ == longest_first_.size()) return end;
+  return std::max(end, clock_.now() + last_block_ns(longest_first_[longest_placed_]));
 }
 
 // -- when nothing more happens -------------------------------------------------------------------

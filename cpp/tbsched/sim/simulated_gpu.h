@@ -95,7 +95,7 @@ class SimulatedGpu : private Observer {
   Snapshot snapshot() const { return snapshot_of(scheduler_, shown_, blocks_.resident_blocks()); }
   // Returns a lower bound of when everything ends: the last end of the blocks that have been
   // placed, and of the last block of each other launch if it were placed now.
-  int64_t earliest_end_ns() const;
+  int64_t earliest_end_ns();
 
  private:
   // A relay or decider of a graph, or a kernel of the driver for a copy or memset.
@@ -163,8 +163,13 @@ class SimulatedGpu : private Observer {
   Launch relay_;
   Launch decider_;
   int32_t transfers_ = 0;
-  int32_t launches_ = 0;        // launches of the program, then hidden ones
-  int32_t shown_ = 0;           // launches that are not hidden
+  int32_t launches_ = 0;  // launches of the program, then hidden ones
+  int32_t shown_ = 0;     // launches that are not hidden
+  // Launches that are not hidden, those with the longest last block first, once earliest_end_ns()
+  // has been asked for; and how many of them it need not look at again, as all their blocks have
+  // been placed.
+  std::vector<int32_t> longest_first_;
+  size_t longest_placed_ = 0;
   std::deque<Launch> kernels_;  // of the driver
   std::vector<Hidden> hidden_;
   std::vector<int32_t> hardware_queue_;   // by launch

@@ -172,8 +172,8 @@ int64_t Simulation::makespan(const Sequence& sequence, const int64_t limit_ns) &
   return makespan < limit_ns ? makespan : kNever;
 }
 
-int64_t Simulation::least_makespan() const {
-  const SimulatedGpu& gpu = *gpus_[0];
+int64_t Simulation::least_makespan() {
+  SimulatedGpu& gpu = *gpus_[0];
   const int64_t first_ns = gpu.blocks().first_start_ns();
   return first_ns == kNever ? 0 : gpu.earliest_end_ns() - first_ns;
 }

@@ -119,7 +119,7 @@ class Simulation {
   // Refuses an event that cannot be simulated.
   void check(const Event& event, int32_t first_launch) const;
   // Returns a lower bound of the makespan in ns, as far as is known now.
-  int64_t least_makespan() const;
+  int64_t least_makespan();
   // Lets hosts go on whose waits have ended.
   void wake_hosts(const Sequence& sequence);
   // Makes the calls that are due.

@@ -8,6 +8,7 @@ from dataclasses import replace
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.events.launch import Launch
+from tbsched.program.partition import Partition
 from tbsched.program.sequence import Sequence, with_launches
 
 # Full waves that a launch keeps. Of n of them, what the last wave leaves idle is 1/n at most.
@@ -16,16 +17,22 @@ _WAVES = (32, 16, 8, 4)
 
 def blocks_at_once(spec: DeviceSpec, launch: Launch) -> int:
     """Returns how many blocks of a launch an idle GPU holds, at least one cluster."""
-    one_cluster = Launch(
-        launch.cluster, launch.threads, launch.registers, launch.shared_memory, launch.local_memory,
-        launch.carveout, launch.cluster, partition=launch.partition,
+    return _cached_blocks_at_once(
+        spec, launch.threads, launch.registers, launch.shared_memory, launch.local_memory,
+        launch.carveout, launch.cluster, launch.partition,
     )  # fmt: skip
-    return _cached_blocks_at_once(spec, one_cluster)
 
 
 @functools.lru_cache(maxsize=4096)
-def _cached_blocks_at_once(spec: DeviceSpec, launch: Launch) -> int:
-    """Returns :func:`blocks_at_once` of a launch of one cluster, from a cache."""
+def _cached_blocks_at_once(
+    spec: DeviceSpec, threads: int, registers: int, shared_memory: int, local_memory: int,
+    carveout: int | None, cluster: int, partition: Partition | None,
+) -> int:  # fmt: skip
+    """Returns :func:`blocks_at_once` of launches with these demands, from a cache."""
+    launch = Launch(
+        cluster, threads, registers, shared_memory, local_memory, carveout, cluster,
+        partition=partition,
+    )  # fmt: skip
     trace = predict(Sequence([launch]), spec)
     assert trace.capacities is not None  # a prediction has them
     (capacity,) = trace.capacities()
