@@ -22,7 +22,7 @@ from tbsched.traces.trace import Trace
 
 # Most changes that are predicted; fewer for programs with many launches or merged blocks. A launch
 # takes as long to predict as so many blocks.
-_MAX_CHANGES, _MIN_CHANGES, _LAUNCH_BUDGET, _BLOCKS_PER_LAUNCH = 40, 4, 50_000, 1_000
+_MAX_CHANGES, _MIN_CHANGES, _LAUNCH_BUDGET, _BLOCKS_PER_LAUNCH = 40, 4, 40_000, 500
 _MIN_GAIN = 1e-3  # share of the makespan
 # One more change is combined with the best one for this many that are predicted, at least one; and
 # the share of the makespan that each must save in addition.
@@ -36,14 +36,15 @@ def changes_of(facts: Facts, gaps: Iterable[Gap]) -> tuple[Change, ...]:
     before the first kernel and after the last one. A change saves no more than it shortens all of
     it, the copies included.
     """
-    makespan_ns_ = round(facts.prediction.makespan * 1e9)
+    makespan = facts.prediction.makespan
+    makespan_ns_ = round(makespan * 1e9)
     given = merged(facts.program.sequence, facts.spec)
     trace, whole_ns = facts.prediction, 0
     if facts.program.sequence.transfers:
         if given is not facts.program.sequence:
             trace = predict_launches(given, facts.spec, host=facts.program.host)
         whole_ns = _span_with_transfers_ns(trace)
-    limit_ns = round(facts.prediction.makespan * (1 - _MIN_GAIN) * 1e9)
+    limit_ns = round(makespan * (1 - _MIN_GAIN) * 1e9)
 
     def predicted(proposal: Proposal) -> int | None:
         """Returns the makespan of a proposal in ns; None: it is refused, or not shorter."""
@@ -71,7 +72,6 @@ def changes_of(facts: Facts, gaps: Iterable[Gap]) -> tuple[Change, ...]:
     ]
     gains.sort(key=lambda gain: (gain[1].is_bound, gain[0]))
     combined = _combined(facts, gains, predicted, 1 + most // _CHANGES_PER_COMBINATION)
-    makespan = facts.prediction.makespan
     return tuple(
         Change(x.what, x.sequence, ns / 1e9, x.host, x.condition, makespan - ns / 1e9, x.is_bound)
         for ns, x in [*combined, *gains]
@@ -93,13 +93,14 @@ def _combined(
     least, best, events = combinable[0]
     # First those that change other events: they are more likely to save something else.
     others = sorted(combinable[1:], key=lambda row_: not events.isdisjoint(row_[2]))
-    parts, limit = 1, least - _MIN_FURTHER_GAIN * facts.prediction.makespan * 1e9
+    further_ns = _MIN_FURTHER_GAIN * facts.prediction.makespan * 1e9
+    parts, limit = 1, least - further_ns
     for _, other, _ in others[:tries]:
         joint = joined_proposal(facts, best, other)
         ns = None if joint is None else predicted(joint)
         if joint is not None and ns is not None and ns < limit:
             least, best, parts = ns, joint, parts + 1
-            limit = least - _MIN_FURTHER_GAIN * facts.prediction.makespan * 1e9
+            limit = least - further_ns
     is_best = parts > 1 and least < gains[0][0]
     return [(least, replace(best, what=f"together: {best.what}"))] if is_best else []
 
