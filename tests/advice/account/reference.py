@@ -246,8 +246,9 @@ class Reference:
         return row.name if maker is None else f"{row.name} in {maker.name}"
 
     def maker(self, row: Host) -> Host | None:
-        """What made a call, which no annotation does."""
-        outer = self.made_in(row) if row.kind == CALL else None
+        """What made a call, or called a function built into Python; no annotation does."""
+        is_built_in = row.kind == FUNCTION and row.name.startswith("<built-in ")
+        outer = self.made_in(row) if row.kind == CALL or is_built_in else None
         return None if outer is None or outer.kind == ANNOTATION else outer
 
     def made_in(self, row: Host) -> Host | None:
