@@ -527,7 +527,8 @@ def test_cooperative_launch_names_what_there_is_too_little_of(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("change", "only_waits"),
     [({}, True), ({0x60: "ISETP.NE.AND P1, PT, R4, R6, PT"}, False),
-     ({0x48: "@P2 BRA 0x60"}, False), ({0x10: "S2R R4, SR_TID.X"}, False),
+     ({0x48: "@P2 BRA 0x60"}, False),
+     ({0x10: "S2R R4, SR_TID.X"}, True),  # or it passes its end, which is no work
      ({0x50: "@P2 IADD3 R4, R4, 0x1, RZ"}, False),
      ({0x10: "S2R R4, SR_TID.X", 0x60: "ISETP.LT.AND P1, PT, R4, 0xa, PT"}, True),
      ({0x10: "S2R R4, SR_TID.X", 0x60: "ISETP.GT.AND P1, PT, R4, 0xa, PT"}, False),
@@ -539,9 +540,9 @@ def test_cooperative_launch_names_what_there_is_too_little_of(tmp_path: Path) ->
      ({0x50: "IADD3 R4, R4, c[0x0][0x0], RZ", 0x60: "ISETP.LT.AND P1, PT, R4, 0xa, PT"}, True),
      ({0x50: "IADD3 R4, R4, c[0x0][0x218], RZ", 0x60: "ISETP.LT.AND P1, PT, R4, 0xa, PT"}, False),
      ({0x60: "ISETP.NE.AND P1, PT, R4, 0x7fffff, PT"}, False),
-     ({0x50: "IADD3 R4, R4, 0x3, RZ"}, False),
+     ({0x50: "IADD3 R4, R4, 0x3, RZ"}, True),  # so does this one
      ({0x10: "S2R R4, SR_TID.X", 0x50: "IADD3 R4, R4, -0x1, RZ",
-       0x60: "ISETP.NE.AND P1, PT, R4, RZ, PT"}, False),  # a thread begins with 0
+       0x60: "ISETP.NE.AND P1, PT, R4, RZ, PT"}, True),  # and the thread that begins with 0
      ({0x10: "S2R R4, SR_TID.X", 0x14: "ISETP.NE.AND P2, PT, R4, RZ, PT", 0x18: "@!P2 BRA 0x80",
        0x50: "IADD3 R4, R4, -0x1, RZ", 0x60: "ISETP.NE.AND P1, PT, R4, RZ, PT"}, True),
      ({0x14: "MOV R7, RZ", 0x1c: "MOV R4, RZ", 0x74: "IADD3 R7, R7, 0x1, RZ",
@@ -658,3 +659,38 @@ def test_branch_that_never_leaves_ends_no_loop() -> None:
     for levels, is_endless in ((256, True), (255, False), (-1, False)):
         found = kernel_code(instructions, BEGIN, {BEGIN + 8: (levels, levels)})
         assert found.has_endless_loop is is_endless
+
+
+def test_lock_that_a_thread_gives_back_before_it_tries_no_more(tmp_path: Path) -> None:
+    """So the threads of its warp that still try do not keep it from that."""
+    assert code("done_flag_lock").releases_lock
+    assert of(tmp_path, *with_code("done_flag_lock", 1, 13)).kind == "not_hanging"
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "kind"),
+    [
+        ("scan_mail", [], "inside_kernel"),  # of 32 boxes
+        ("hash_insert", [8, 1023, 4, 12, 2000, 4], "inside_kernel"),  # the table is full
+        ("hash_insert", [8, (1 << 28) - 1, 4, 12, 2000, 4], "not_known"),
+        ("compute_then_wait", [8, 1000, 4], "inside_kernel"),
+        ("compute_then_wait", [8, 1 << 30, 4], "not_known"),
+        ("waits_for_each", [8, 1000, 4], "not_known"),  # it does something in between
+        ("works_until_done", [], "not_known"),
+        ("traps_late", [], "not_hanging"),
+    ],
+)
+def test_waits_with_something_else_in_between(
+    tmp_path: Path, name: str, words: list[int], kind: str
+) -> None:
+    found = of(tmp_path, *with_code(name, 1, 13, small_arguments=words))
+    assert found.kind == kind, found.text
+
+
+@pytest.mark.parametrize(("turns", "kind"), [(4, "inside_kernel"), (1 << 30, "not_hanging")])
+def test_barrier_to_which_some_threads_do_not_come(tmp_path: Path, turns: int, kind: str) -> None:
+    launch = with_code("sync_in_branch", 1, 13, threads=96, small_arguments=[8, turns, 4])
+    assert of(tmp_path, *launch, inside(2, "cuStreamSynchronize")).kind == kind
+    assert of(tmp_path, *launch).kind == "not_hanging"  # its record may come late
+    many = with_code("sync_in_branch", 1, 13, threads=96, blocks=10_000, small_arguments=[8, 4, 4])
+    assert of(tmp_path, *many, inside(2, "cuStreamSynchronize")).kind == "not_hanging"

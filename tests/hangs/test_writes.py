@@ -126,3 +126,31 @@ def test_launches_of_a_kernel_are_read_with_their_own_arguments(tmp_path: Path) 
     assert of(tmp_path, *both).kind == "not_known"
     both = *stages(1, 13, 30), *stages(2, 14, 40)
     assert of(tmp_path, *both).kind == "inside_kernel"
+
+
+def wait_for_value(call: int, stream: int, address: int) -> dict[str, Any]:
+    line = of_stream(call, stream, "wait_value", "cuStreamWaitValue32_v2")
+    return {**line, "address": address, "to": "other"}
+
+
+@pytest.mark.parametrize(("address", "kind"), [(FLAG, "inside_kernel"), (ELSEWHERE, "host")])
+@pytest.mark.parametrize("what", ["memset", "copy", "write_value"])
+def test_stream_that_waits_for_what_is_written_behind_a_kernel(
+    tmp_path: Path, what: str, address: int, kind: str
+) -> None:
+    spins = with_code("endless", 1, 13)
+    write = transfer(2, 13, what, address)
+    assert of(tmp_path, *spins, write, wait_for_value(3, 14, FLAG)).kind == kind
+
+
+def test_stream_that_waits_for_what_a_kernel_writes(tmp_path: Path) -> None:
+    spins = with_code("grid_barrier", 1, 13, arguments=[0, FLAG])
+    assert of(tmp_path, *spins, wait_for_value(2, 14, FLAG)).kind == "inside_kernel"
+    assert of(tmp_path, *spins, wait_for_value(2, 14, ELSEWHERE)).kind == "host"
+
+
+def test_values_at_different_addresses(tmp_path: Path) -> None:
+    """The launch waits for the second value, which is not the one that is written."""
+    writes = transfer(1, 13, "write_value", FLAG)
+    waits = wait_for_value(2, 14, ELSEWHERE), issued(3, 14, "late", 1)
+    assert of(tmp_path, issued(9, 13), writes, *waits).kind == "host"

@@ -8,7 +8,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tbsched.hangs.constants import Constants, constants_of_any
-from tbsched.hangs.control_flow import ALL, barrier_arrivals, releases_lock
+from tbsched.hangs.control_flow import (
+    ALL,
+    barrier_arrivals,
+    releases_lock,
+    releases_lock_in_loop,
+)
 from tbsched.hangs.disassembler import Instructions
 from tbsched.hangs.instruction import (
     ADDITIONS,
@@ -25,7 +30,7 @@ from tbsched.program.reachable import reachable
 
 _GLOBAL = re.compile(r"c\[0x4\]\[(0x[0-9a-f]+|RZ|URZ)\]")  # the address of a __device__ variable
 _ADDRESS = re.compile(r"\[([^]]*)\]")
-_LEAVES = re.compile(r"^(EXIT|RET|KILL)")
+_LEAVES = re.compile(r"^(EXIT|RET|KILL|BPT)")
 _UNKNOWN_TARGETS = re.compile(r"^(BRX|BRXU|JMX|JMXU|JMP|CALL)\b")
 # Loads that see what others write, and atomics.
 _STRONG_LOADS = re.compile(r"^(?:LDG?|LD)\.\S*(?:STRONG|MMIO)|^(?:ATOMG?|ATOM)\.")
@@ -163,6 +168,12 @@ class KernelCode:
         return (
             self.has_endless_loop or not self.is_whole or self.must_wait or self.has_barrier_arrive
         )
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether a thread ends soon unless it waits at a barrier of its block."""
+        ends = self.is_whole and self.only_waits and not self.has_endless_loop
+        return ends and not self.polls
 
     @property
     def must_wait(self) -> bool:
@@ -325,8 +336,8 @@ class _KernelReader:
         return all(
             any(_is_inside(loop, each) for each in endless)
             or self._is_spin(polling_loads.get(loop, []), loop)
-            or self._is_short(loop, polling_loads, self.ranges.turns(loop))
-            or self._is_short(loop, polling_loads, self._moves(polling_loads.get(loop, []), loop))
+            or self._is_short(loop, polling_loads, self.ranges.turns_of_work(loop))
+            or self._searches_shortly(loop, polling_loads)
             for loop in self.loops
         )
 
@@ -407,11 +418,33 @@ class _KernelReader:
         sleeps = sum(self.bodies[at].startswith("NANOSLEEP") for at in loop)
         return len(loop) + sleeps * _SLEEP_INSTRUCTIONS
 
+    def _searches_shortly(self, loop: range, polling_loads: dict[range, list[int]]) -> bool:
+        """Returns whether a loop polls at a few addresses in turn, and does nothing else."""
+        loads = polling_loads.get(loop, [])
+        return not self._works(loop) and any(
+            self._is_short(loop, polling_loads, turns)
+            for turns in (self._moves(loads, loop), self._places(loads, loop))
+        )
+
     def _is_spin(self, load_indices: list[int], loop: range) -> bool:
         """Returns whether a loop polls, and polls the same addresses in each turn."""
         polls = [*self._polls(load_indices, loop)]
-        return bool(polls) and all(
-            self._has_fixed_address(self.index_at[poll.address], loop) for poll in polls
+        return (
+            bool(polls)
+            and all(self._has_fixed_address(self.index_at[poll.address], loop) for poll in polls)
+            and not self._works(loop)
+        )
+
+    def _works(self, loop: range) -> bool:
+        """Returns whether a loop stores to other memory from turn to turn, or takes numbers.
+
+        What it polls is no work: a compare-and-swap also searches.
+        """
+        return any(
+            not self._has_fixed_address(store, loop)
+            or bool(_ATOMIC_COUNTERS.match(self.bodies[store]) and self.code[store].writes)
+            for store in self._stores()
+            if store in loop and not self._is_polling_load(store, loop)
         )
 
     def _has_fixed_address(self, index: int, loop: range) -> bool:
@@ -450,7 +483,7 @@ class _KernelReader:
                 continue
             if self._is_endless(outer) or self._is_spin(polling_loads.get(outer, []), outer):
                 continue
-            outer_turns = self.ranges.turns(outer)
+            outer_turns = self.ranges.turns_of_work(outer)
             executed *= math.inf if outer_turns is None else outer_turns
         return executed <= _MAX_INSTRUCTIONS
 
@@ -508,6 +541,37 @@ class _KernelReader:
         known = [each for each in moves if each is not None]
         return sum(known) if len(known) == len(moves) else None
 
+    def _places(self, load_indices: list[int], loop: range) -> int | None:
+        """Returns at how many addresses at most a loop polls, turn by turn; None: unknown.
+
+        Once it has been at all of them, it waits for one of them to change.
+        """
+        flow, sizes = self.ranges.code, dict[tuple[str, tuple[int, ...]], int]()
+
+        def sources(register: str, before: int) -> list[int]:
+            """Returns the instructions of the loop that a register comes from, unless it has one of
+            a known number of values: then its number is kept."""
+            writers = flow.writers(register, before)
+            inside = [writer for writer in writers if writer in loop]
+            values = self.ranges.value(register, before) if inside else None
+            if values is None:
+                return inside
+            sizes[register, writers] = values[1] - values[0] + 1
+            return []
+
+        def made_of(index: int) -> list[int]:
+            """Returns the instructions of the loop from which one has its values."""
+            registers = [register for register in self.code[index].reads if "P" not in register]
+            return [writer for register in registers for writer in sources(register, index)]
+
+        polls = [self.index_at[poll.address] for poll in self._polls(load_indices, loop)]
+        registers = [(name, at) for at in polls for name in self._address_registers(at)]
+        found = reachable((at for register in registers for at in sources(*register)), made_of)
+        differs = any(
+            _VARIES.match(self.bodies[at]) or at in reachable(made_of(at), made_of) for at in found
+        )
+        return math.prod(sizes.values()) if polls and not differs else None
+
     def _open_loops(self, polling_loops: set[range]) -> list[range]:
         """Returns the loops that do not poll and that neither a count nor the clock ends."""
         return [
@@ -548,7 +612,11 @@ class _KernelReader:
         return bool(is_step) and index in reachable(steps(index), steps)
 
     def _releases_lock(self, polling_loads: dict[range, list[int]], polls: Iterable[Poll]) -> bool:
-        """Returns whether all polls take one lock, which every path afterwards releases."""
+        """Returns whether all polls take one lock, which every path afterwards releases.
+
+        Either one thread of a block takes it. Or each thread releases it in the loop in which it
+        tries to take it, so that the others of its warp do not keep it from that.
+        """
         poll_indices = [self.index_at[poll.address] for poll in polls]
         sources = {self._address_source(index) for index in poll_indices}
         is_lock = all(".CAS" in self.bodies[index] for index in poll_indices)
@@ -560,7 +628,11 @@ class _KernelReader:
             for store in self._stores()
             if ".CAS" not in self.bodies[store] and self._address_source(store) == source
         ]
-        end = min(loop.stop for loop, loads in polling_loads.items() if acquire in loads)
+        around = [loop for loop, loads in polling_loads.items() if acquire in loads]
+        inner = min(around, key=len)
+        if releases_lock_in_loop(self.ranges.code, acquire, inner, releases):
+            return True
+        end = min(loop.stop for loop in around)
         return end in self.reached and releases_lock(
             self.code, self.reached, acquire, end, releases
         )
@@ -630,6 +702,8 @@ class _KernelReader:
         deciding: set[int] = set()
         for branch in self._exits(loop):
             deciders = self._deciders(branch, loop)
+            if not deciders & {*load_indices}:
+                deciders |= self._deciders_of_coming(self.index_at[branch.address], loop)
             loads = deciders & {*load_indices}
             if not loads or any(self._changes_by_itself(decider, loop) for decider in deciders):
                 return
@@ -657,7 +731,36 @@ class _KernelReader:
         counted = inst.writes & inst.reads if ADDITIONS.match(inst.body) else ()
         if not any(index in self._possible_writers(register, index, loop) for register in counted):
             return False
-        return not any(self._is_polling_load(k, loop) for k in self._deciders(inst, loop))
+        deciders = self._deciders(inst, loop) | self._deciders_of_coming(index, loop)
+        return not any(self._is_polling_load(decider, loop) for decider in deciders)
+
+    def _deciders_of_coming(self, index: int, loop: range) -> set[int]:
+        """Returns the instructions of a loop that decide whether a turn comes to another one.
+
+        Empty if a loop inside it polls: a turn then waits there until it comes on.
+        """
+        if any(
+            self._is_polling_load(at, inner)
+            for inner in self.loops
+            if inner != loop and loop.start <= inner.start and inner.stop <= loop.stop
+            for at in inner
+        ):
+            return set()
+        successors = self.ranges.code.successors
+        inside = [at for at in loop if at in successors and at != index]
+        before: dict[int, list[int]] = {}
+        for at in inside:
+            for after in successors[at]:
+                before.setdefault(after, []).append(at)
+        # From there a turn ends without it.
+        avoids = reachable(before.get(loop.start, ()), lambda at: before.get(at, ()))
+        return {
+            decider
+            for at in inside
+            if self.code[at].guard is not None and self.code[at].target is not None
+            if {after == loop.start or after in avoids for after in successors[at]} == {True, False}
+            for decider in self._deciders(self.code[at], loop)
+        }
 
     def _possible_writers(self, register: str, before: int, loop: range) -> Iterator[int]:
         """Yields indices of the instructions of a loop that may have written a register last. They

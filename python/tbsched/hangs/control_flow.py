@@ -14,6 +14,10 @@ ALL, BY_MEMORY = "all", "by_memory"
 _DIFFERS_BY_BLOCK = re.compile(r"^(?:CS2R|S2R|S2UR)\S*\s+\S+\s*,\s*SR_(?!TID|LANEID|NTID|\w+MASK)")
 _READS_MEMORY = re.compile(r"^(?:LDG?|LDS|LDL|LDSM|ATOMG?|ATOMS|TEX|TLD|SULD|SYNCS|B2R|MATCH)\b")
 _READS_THREAD_INDEX = re.compile(r"^(?:S2R|S2UR)\S*\s+\S+\s*,\s*SR_TID")
+_WAITS_FOR_WARP = re.compile(r"^(?:WARPSYNC|BAR|VOTE|SHFL|MATCH|REDUX)\b")
+_COMPARES_WITH_ZERO = re.compile(
+    r"^ISETP\.(NE|EQ)(?:\.U32)?\.AND P\d, PT, (R\d+)(?:\.reuse)?, RZ, PT$"
+)
 _LEAVES = re.compile(r"^(?:EXIT|RET|KILL|BPT)\b")
 
 
@@ -121,6 +125,47 @@ def releases_lock(
     return any(
         _READS_THREAD_INDEX.match(code[cause].body) for cause in _dependencies(flow, [acquire])
     )
+
+
+def releases_lock_in_loop(
+    flow: ControlFlow, acquire: int, loop: range, releases: Iterable[int]
+) -> bool:
+    """Returns whether a thread that takes a lock in a loop releases it before it leaves the loop,
+    and before threads of its warp wait for each other.
+
+    ``acquire``: the compare-and-swap; it has taken the lock if it returns 0.
+    """
+    surely_released = {each for each in releases if each in loop and flow.code[each].guard is None}
+    if any(_WAITS_FOR_WARP.match(flow.code[index].body) for index in loop):
+        return False
+
+    def after(index: int) -> list[int]:
+        """Returns the instructions that may come next if the lock has been taken."""
+        if index in surely_released:
+            return []
+        follows = flow.successors[index]
+        instruction = flow.code[index]
+        is_true = _is_true_of_zero(flow, index, acquire)
+        if is_true is None or instruction.target is None or len(follows) != 2:
+            return [*follows]
+        is_taken = is_true != instruction.text.startswith("@!")
+        return [each for each in follows if (each != index + 1) == is_taken]
+
+    held = reachable(flow.successors[acquire], after) - surely_released
+    return bool(surely_released) and all(index in loop and index != acquire for index in held)
+
+
+def _is_true_of_zero(flow: ControlFlow, branch: int, acquire: int) -> bool | None:
+    """Returns the guard of a branch if an instruction has returned 0; None: it says nothing."""
+    guard = flow.code[branch].guard
+    tests = flow.writers(guard, branch) if guard is not None else ()
+    if len(tests) != 1:
+        return None
+    test = flow.code[tests[0]]
+    compares = _COMPARES_WITH_ZERO.match(test.body)
+    if compares is None or flow.writers(compares[2], tests[0]) != (acquire,):
+        return None
+    return compares[1] == "EQ"
 
 
 def _dependencies(flow: ControlFlow, first: list[int]) -> set[int]:

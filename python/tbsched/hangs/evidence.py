@@ -113,6 +113,10 @@ class Evidence:
         """Returns what the kernel of a launch may wait for; None: its code is unknown."""
         return self.codes.get(operation.key)
 
+    def has_waves(self, launch: Operation) -> bool:
+        """Returns whether a grid has more blocks than an empty GPU has room for; True: unknown."""
+        return self.seen.spec is None or _has_waves(launch, self.seen.spec)
+
     def running(self, *kinds: str) -> list[Operation]:
         """Returns issued operations of some kinds, without those that never start."""
         indices = (k for k in range(len(self.issued)) if k not in self.never_start)

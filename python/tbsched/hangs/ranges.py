@@ -188,10 +188,23 @@ class Ranges:
             self.known_turns[loop] = most
         return self.known_turns[loop]
 
-    def _turns_by(self, leaving: int, loop: range, depth: int) -> int | None:
+    def turns_of_work(self, loop: range) -> int | None:
+        """Returns how often a loop runs at most, if it does what it was written for; None: unknown.
+
+        A loop that ends at one value of its counter is taken to come to it. Where it passes it, it
+        runs for hours, and nobody wrote it for that.
+        """
+        branches = (self.place[each.address] for each in self.exits(loop))
+        found = [self._turns_by(each, loop, _MAX_DEPTH, comes_to_limit=True) for each in branches]
+        return min((each for each in found if each is not None), default=None)
+
+    def _turns_by(
+        self, leaving: int, loop: range, depth: int, comes_to_limit: bool = False
+    ) -> int | None:
         """Returns how often a loop runs at most, by one branch that may leave it; None: unknown.
 
         Each turn must add to a counter, and compare it with a limit that it comes closer to.
+        ``comes_to_limit``: it is known to have the value of the limit, if one value is the limit.
         """
         own = self.every[leaving]
         if own.body.startswith(_FOR_EACH_VALUE):
@@ -226,6 +239,9 @@ class Ranges:
         if any(each.start != loop.start or stays == "NE" for each in inner):
             return None
         rises = by[0] > 0
+        if stays == "NE" and comes_to_limit:
+            far = max(abs(limit[1] - begin[0]), abs(begin[1] - limit[0]))
+            return far // min(map(abs, by)) + 2
         if stays == "NE":
             if not self._comes_to(limit, by, begin) or not self._is_passed(
                 counter, limit[0], begin, loop

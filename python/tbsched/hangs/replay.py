@@ -45,7 +45,7 @@ FOREVER = 1e4  # seconds; some hundred thousand launches, one after the other, s
 _CALL_SECONDS = 1e-4  # between two calls
 _SHORT_SECONDS = 1e-6
 _ENDLESS_KINDS = frozenset({"launch", "graph", "host_function", "wait"})
-_VALUE = "value"  # captures do not say which
+_VALUE = "value"  # if a capture does not say at which address each of them is
 _KINDS: dict[str, CopyKind] = {"HtoD": "h2d", "DtoH": "d2h", "DtoD": "d2d"}
 _DIRECTION = re.compile("|".join(_KINDS))
 _REGISTERS = 32
@@ -172,7 +172,8 @@ class _EventBuilder:
         self.threads: dict[int, int] = {}
         self.events: list[Event] = []
         self.host_waits: list[int] = []
-        self.held_write = first_held_write(operations, lambda each: each.what in _ENDLESS_KINDS)
+        values = [each for each in operations if each.what in ("wait_value", "write_value")]
+        self.has_addresses = all(each.address is not None for each in values)
         self.assumed: list[str] = []
         launches: list[Launch | None] = []
         for graph_call, group in itertools.groupby(enumerate(operations), _graph_call):
@@ -252,16 +253,19 @@ class _EventBuilder:
                 self.host_waits.append(index)
                 return HostFunction(FOREVER, name=operation.what, **where)
             case "wait_value":
-                if self.held_write is None:
+                held_write = first_held_write(
+                    self.operations, lambda each: each.what in _ENDLESS_KINDS, operation
+                )
+                if held_write is None:
                     self.host_waits.append(index)
-                else:
+                elif held_write.address is None or operation.address is None:
                     self.assumed.append(
-                        f"Whether call {self.held_write.call} writes the value for which call "
+                        f"Whether call {held_write.call} writes the value for which call "
                         f"{operation.call} waits: the file does not say; assumed that it does."
                     )
-                return WaitValue(_VALUE, stream=stream, host=host)
+                return WaitValue(self.value(operation), stream=stream, host=host)
             case "write_value":
-                return WriteValue(_VALUE, stream=stream, host=host)
+                return WriteValue(self.value(operation), stream=stream, host=host)
             case "graph":
                 self.assumed.append(
                     f"What {name_of(operation)} runs: assumed a block of 32 threads."
@@ -269,6 +273,10 @@ class _EventBuilder:
                 return Launch(1, 32, _REGISTERS, duration=FOREVER, name="a graph", **where)
             case _:
                 return None
+
+    def value(self, operation: Operation) -> str:
+        """Returns the name of the value that an operation writes, or waits for."""
+        return f"{operation.address:#x}" if self.has_addresses else _VALUE
 
     def record(self, event: int, has_timing: bool, stream: Stream, host: int) -> RecordEvent:
         """Returns the record of a CUDA event, by its number in the capture."""
@@ -339,10 +347,11 @@ def _as_node(event: Any) -> Any:
 
 
 def first_held_write(
-    operations: tuple[Operation, ...], holds: Callable[[Operation], bool]
+    operations: tuple[Operation, ...], holds: Callable[[Operation], bool], wait: Operation
 ) -> Operation | None:
-    """Returns the first write of a value behind work in its stream that may not end; None: none. A
-    write behind a wait for a value is none of these: it may be behind the wait that asks."""
+    """Returns the first write of a value that may be awaited, behind work in its stream that may
+    not end; None: none. A write behind a wait for a value is none of these: it may be behind the
+    wait that asks."""
     held: dict[tuple[int, int], bool] = {}
     waiting: set[tuple[int, int]] = set()
     for op in operations:
@@ -350,7 +359,8 @@ def first_held_write(
         if op.what == "wait_value":
             waiting.add(stream)
         elif op.what == "write_value" and held.get(stream) and stream not in waiting:
-            return op
+            if None in (op.address, wait.address) or op.address == wait.address:
+                return op
         elif holds(op):
             held[stream] = True
     return None

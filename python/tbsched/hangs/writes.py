@@ -34,6 +34,12 @@ def global_polls(code: KernelCode) -> list[Poll]:
     return [poll for poll in code.polls if not poll.is_local]
 
 
+def writes_to(transfer: Operation, address: int) -> bool:
+    """Returns whether a copy, memset or value of a known address is written to another one."""
+    to = transfer.address
+    return to is not None and to < address + _WORD and address < to + max(transfer.bytes, 1)
+
+
 def transfer_writes(
     transfer: Operation, launch: Operation, poll: Poll, others: Iterable[Operation]
 ) -> bool | None:
@@ -47,13 +53,12 @@ def transfer_writes(
     to, bases = transfer.address, addresses_of(launch, poll.arguments)
     if to is None or poll.is_indirect or not bases or min(bases) < 0:
         return None
-    end = to + max(transfer.bytes, 1)
     if poll.offset is not None and len(poll.arguments) == 1:
         (base,) = bases
-        return to < base + poll.offset + _WORD and base + poll.offset < end
+        return writes_to(transfer, base + poll.offset)
     # A poll of an array: the nearest address before that of the transfer is the array's.
     known = {
         value for each in others for value in (each.arguments or {}).values() if is_address(value)
     }
     nearest = max((value for value in known | bases if value <= to), default=None)
-    return nearest in bases or any(to <= base < end for base in bases)
+    return nearest in bases or any(writes_to(transfer, base) for base in bases)

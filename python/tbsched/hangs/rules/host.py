@@ -8,8 +8,14 @@ from tbsched.hangs.evidence import Evidence
 from tbsched.hangs.hang import HOST, NOT_HANGING, NOT_KNOWN
 from tbsched.hangs.rules.finding import NOTHING, Finding
 from tbsched.hangs.rules.host_memory import unless_host_runs
-from tbsched.hangs.unfinished import LAUNCH
-from tbsched.hangs.writes import global_polls, transfer_writes
+from tbsched.hangs.unfinished import LAUNCH, Operation
+from tbsched.hangs.writes import (
+    TRANSFERS,
+    addresses_of,
+    global_polls,
+    transfer_writes,
+    writes_to,
+)
 
 _SLOW = "Whether that function of the host is only slow."
 _OF_HOST = {
@@ -23,6 +29,8 @@ def stream_waits(evidence: Evidence) -> Finding:
     if evidence.replay is None or not evidence.replay.waits_for_host:
         return NOTHING
     operation = evidence.issued[evidence.replay.waits_for_host[0]]
+    if operation.what == "wait_value" and _is_written_by_other_work(operation, evidence):
+        return NOTHING
     same = [each for each in evidence.issued if each.stream_key == operation.stream_key]
     functions = [each for each in same if each.what == operation.what == "host_function"]
     if len(functions) > 1:
@@ -45,6 +53,19 @@ def stream_waits(evidence: Evidence) -> Finding:
         unseen=(_SLOW,) if operation.what == "host_function" else (),
     )
     return unless_host_runs(finding, evidence)
+
+
+def _is_written_by_other_work(wait: Operation, evidence: Evidence) -> bool:
+    """Returns whether a copy, a memset or a kernel is to write the value that a stream awaits."""
+    return wait.address is not None and any(
+        (each.what in TRANSFERS - {"write_value"} and writes_to(each, wait.address))
+        or (
+            (code := evidence.code_of(each)) is not None
+            and wait.address in addresses_of(each, code.written)
+        )
+        for each in evidence.operations
+        if not each.is_behind(wait)
+    )
 
 
 def allocation_waits(evidence: Evidence) -> Finding:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tbsched.counting import listed
-from tbsched.hangs.calls import ALLOCATES, LOADS
+from tbsched.hangs.calls import ALLOCATES, LOADS, WAITS
 from tbsched.hangs.code import KernelCode, Poll
 from tbsched.hangs.evidence import Evidence
 from tbsched.hangs.hang import INSIDE, NOT_HANGING, NOT_KNOWN
@@ -17,12 +17,10 @@ _MAY_STAY = frozenset({LAUNCH, GRAPH, "wait_value", "host_function"})
 
 def nothing_waits(evidence: Evidence) -> Finding:
     """Finds that no unfinished kernel's code can wait for others: the program is slow."""
+    issued = evidence.issued
     if evidence.snapshot is not None or not evidence.codes or not evidence.ended_unseen:
         return NOTHING
-    kinds = _MAY_STAY
-    if first_held_write(evidence.operations, lambda each: each.key in evidence.ended_unseen):
-        kinds = kinds - {"wait_value"}  # it waits for that write, as is assumed
-    if any(each.what in kinds for each in evidence.issued):
+    if any(each.what in _MAY_STAY and not _is_written_late(each, evidence) for each in issued):
         return NOTHING
     if any(call.kind in (LOADS, ALLOCATES) for call in evidence.calls):
         return NOTHING
@@ -68,6 +66,9 @@ def nothing_waits(evidence: Evidence) -> Finding:
     ]
     row_names, cannot, proof = next(row for row in reversed(rows) if row[0])
     listed_names = listed(dict.fromkeys(row_names))
+    waiting = _wait_at_barriers(launches, evidence)
+    if waiting is not None:
+        return waiting
     unbounded = [(name, code) for name, code in known if code.open_loops]
     if unbounded:
         return _unbounded_finding(unbounded, len(codes))
@@ -81,6 +82,42 @@ def nothing_waits(evidence: Evidence) -> Finding:
             "slow.",
         ),
     )
+
+
+def _wait_at_barriers(launches: list[Operation], evidence: Evidence) -> Finding | None:
+    """Returns the finding that threads wait at a barrier of their block; None: they may not.
+
+    All kernels end soon if they do not wait, the host waits for them, and they have not ended.
+    """
+    codes = [evidence.code_of(each) for each in launches]
+    is_awaited = any(call.kind == WAITS for call in evidence.calls)
+    if not is_awaited or not all(code is not None and code.is_quick for code in codes):
+        return None
+    names = [
+        name_of(each)
+        for each, code in zip(launches, codes, strict=True)
+        if code is not None and code.has_barrier
+    ]
+    if not names or any(evidence.has_waves(each) for each in launches):
+        return None
+    listed_names = listed(dict.fromkeys(names))
+    return Finding(
+        kind=INSIDE,
+        reason=f"threads of {listed_names} wait at a barrier of their block to which others do not "
+        "come: it has nothing else to wait for, and no loop that takes long",
+        proof=(f"The code of {listed_names}: each loop is over soon by a count.",),
+    )
+
+
+def _is_written_late(wait: Operation, evidence: Evidence) -> bool:
+    """Returns whether an operation waits for a value that a slow kernel writes, or that is written
+    behind one."""
+    if wait.what != "wait_value":
+        return False
+    ends = evidence.ended_unseen
+    if any(wait.address in _written_by(each, evidence) for each in evidence.operations):
+        return True
+    return first_held_write(evidence.operations, lambda each: each.key in ends, wait) is not None
 
 
 def _may_wait_for_later(launch: Operation, evidence: Evidence) -> bool:
