@@ -631,6 +631,7 @@ def test_writes_on_other_ways_do_not_count() -> None:
     """A register of the address is written again on the way to the poll."""
     assert not code("sense_barrier").writes_anywhere
     assert not code("heartbeat").writes_anywhere  # a guarded instruction loads the address
+    assert code("heartbeat").only_waits
     assert code("waits_in_function").polls[0].arguments == (0,)  # by its caller
 
 

@@ -61,6 +61,7 @@ _STORES = re.compile(r"^(?:STG?|REDG?|ATOMG?)\.")
 _LOADS = re.compile(r"^(?:LD|LDG|ATOM|ATOMG|LDL|LDS)\b")
 _BLOCK_LOCAL_LOADS = re.compile(r"^(?:LDS|ATOMS|LD\.|SYNCS\.PHASECHK)")
 _ZERO = re.compile(r"^(?:MOV|CS2R|IMAD\.MOV\S*)\s+\S+,\s*(?:RZ,\s*RZ,\s*)?(?:RZ|SRZ|0x0)$")
+_CONSTANT_LOADS = re.compile(r"^(?:U?LDC|LDCU|U?MOV|IMAD\.MOV)\b")
 _VARIES = re.compile(
     r"^(?:LD|LDG|LDS|LDL|ATOM|ATOMG|ATOMS|CS2R|S2R|S2UR|SHFL|SYNCS|SUATOM|TEX|TLD|MATCH|VOTE|LDGSTS"
     r"|LDSM|REDUX|NANOTRAP|UTMALDG|R2B|B2R|CALL)"
@@ -451,7 +452,14 @@ class _KernelReader:
         """Returns whether a load of a loop has the same address in each turn."""
         if self._address(index) is not None:
             return True
-        return not self._address_registers(index) & self._registers_written(loop)
+        changing = [at for at in loop if not self._is_constant(at)]
+        return not self._address_registers(index) & self._registers_written(changing)
+
+    def _is_constant(self, index: int) -> bool:
+        """Returns whether an instruction always has the same result: it loads a constant."""
+        instruction = self.code[index]
+        is_copy = _CONSTANT_LOADS.match(instruction.body)
+        return bool(is_copy) and not instruction.reads - instruction.guards
 
     def _address_registers(self, index: int) -> set[str]:
         """Returns the registers in the address of a load or store."""

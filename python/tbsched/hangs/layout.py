@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 
 from tbsched.hangs.disassembler import Instructions
 from tbsched.hangs.instruction import Instruction
+from tbsched.program.reachable import reachable
 
 _ENDS = re.compile(r"^(?:EXIT|RET|KILL|BPT)\b")
 _UNKNOWN_TARGETS = re.compile(r"^(?:BRX|BRXU|JMX|JMXU|JMP)\b")
@@ -41,7 +42,14 @@ def with_loops_in_one_piece(instructions: Instructions) -> Instructions:
         number: [block_at[index] for index in _followers(code, block.stop - 1, index_at)]
         for number, block in enumerate(blocks)
     }
-    order = _in_order(range(len(blocks)), successors)
+    calls = sorted(
+        block_at[index_at[each.call_target]] for each in code if each.call_target is not None
+    )
+    order: list[int] = []
+    for first in (0, *calls):  # the kernel, and its functions
+        rest = reachable([first], successors.__getitem__).difference(order)
+        order += _in_order(rest, {number: successors[number] for number in rest})
+    order += [number for number in range(len(blocks)) if number not in {*order}]
     if order == [*range(len(blocks))]:
         return instructions
     return _laid_out(code, [blocks[number] for number in order], index_at)
