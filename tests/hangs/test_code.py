@@ -695,3 +695,14 @@ def test_barrier_to_which_some_threads_do_not_come(tmp_path: Path, turns: int, k
     assert of(tmp_path, *launch).kind == "not_hanging"  # its record may come late
     many = with_code("sync_in_branch", 1, 13, threads=96, blocks=10_000, small_arguments=[8, 4, 4])
     assert of(tmp_path, *many, inside(2, "cuStreamSynchronize")).kind == "not_hanging"
+    launches = [
+        line
+        for call in range(1, 6)
+        for line in with_code("sync_in_branch", call, 13, small_arguments=[8, 4, 4])
+    ]
+    assert of(tmp_path, *launches, inside(9, "cuStreamSynchronize")).kind == "not_hanging"
+    copy = {**of_stream(2, 13, "copy", "cuMemcpyDtoHAsync_v2"), "bytes": 1 << 20}
+    small = with_code("sync_in_branch", 1, 13, threads=96, small_arguments=[8, 4, 4])
+    for size, kind_behind in ((1 << 20, "inside_kernel"), (1 << 32, "not_hanging")):
+        lines = *small, {**copy, "bytes": size}, inside(3, "cuStreamSynchronize")
+        assert of(tmp_path, *lines).kind == kind_behind

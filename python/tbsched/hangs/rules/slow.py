@@ -12,6 +12,8 @@ from tbsched.hangs.rules.finding import NOTHING, Finding
 from tbsched.hangs.unfinished import GRAPH, LAUNCH, Operation, name_of
 from tbsched.hangs.writes import TRANSFERS, addresses_of, transfer_writes
 
+_FEW_LAUNCHES = 4  # of a second each at most
+_QUICK_COPY_BYTES = 1 << 28  # which take less than a second from pageable memory, too
 _MAY_STAY = frozenset({LAUNCH, GRAPH, "wait_value", "host_function"})
 
 
@@ -87,11 +89,15 @@ def nothing_waits(evidence: Evidence) -> Finding:
 def _wait_at_barriers(launches: list[Operation], evidence: Evidence) -> Finding | None:
     """Returns the finding that threads wait at a barrier of their block; None: they may not.
 
-    All kernels end soon if they do not wait, the host waits for them, and they have not ended.
+    The kernels are few and end soon if they do not wait, the host waits for them, no copy may take
+    long, and they have not ended.
     """
     codes = [evidence.code_of(each) for each in launches]
     is_awaited = any(call.kind == WAITS for call in evidence.calls)
     if not is_awaited or not all(code is not None and code.is_quick for code in codes):
+        return None
+    copied = [each.bytes for each in evidence.operations if each.what == "copy"]
+    if len(launches) > _FEW_LAUNCHES or 0 in copied or sum(copied) > _QUICK_COPY_BYTES:
         return None
     names = [
         name_of(each)
