@@ -10,7 +10,8 @@
 namespace tbsched {
 namespace {
 
-// Return what one block of a demand takes of an SM; the values of blocks add up.
+// Each returns what one block of a demand takes of an SM: block slots, block slots of clusters,
+// warps, registers, and bytes of shared memory. The values of blocks add up.
 int32_t one_slot(const Demand&) { return 1; }
 int32_t cluster_slots(const Demand& demand) { return demand.cluster > 1 ? 1 : 0; }
 int32_t warps(const Demand& demand) { return demand.warps; }
@@ -29,7 +30,7 @@ AnySm::AnySm(const DeviceSpec& spec, const std::vector<Demand>& demands,
   for (const Demand& demand : demands) configurations_.insert(demand.configuration.target);
 }
 
-// Returns the sum of value(demand) over all blocks.
+// Returns what these blocks, given by launch, take together, if a block takes value(demand).
 template <typename Value>
 int64_t AnySm::total(const Multiset& blocks, const Value& value) const {
   int64_t sum = 0;
@@ -102,7 +103,8 @@ bool AnySm::warps_may_be_full(const Multiset& blocks, const SmKind& kind,
          taken.registers > spec_.registers_per_sm / spec_.processing_blocks;
 }
 
-// Returns the sum of value(demand) over the blocks that have ended.
+// Returns what the blocks that have ended took together: those in `ever_resident` that are no
+// longer in `blocks`, of launches that may leave. A block took value(demand).
 template <typename Value>
 int64_t AnySm::total_ended(const Multiset& blocks, const Multiset& ever_resident,
                            const Value& value) const {

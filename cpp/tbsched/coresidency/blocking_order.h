@@ -16,8 +16,9 @@ class BlockingOrder {
   BlockingOrder(const Model& model, const std::vector<Launch>& launches, const Demands& demands)
       : model_(model), launches_(launches), demands_(demands) {}
 
-  // Returns whether a waiting launch makes a later one wait, too: on all SMs, or on those that both
-  // may use.
+  // Returns whether `launch`, which arrives later, must wait as long as `waiting` does. A more
+  // urgent launch need not. If launches are held up on their own SMs only, one that shares none
+  // need not.
   bool holds_up(size_t waiting, size_t launch) const;
 
  private:

@@ -40,15 +40,16 @@ class Demands {
 int32_t usable_sms(const Demand& demand, int32_t sms);
 // Returns a divisor, in bytes, of all sizes of blocks' shared memory, and of all gaps but the last.
 int32_t memory_unit(const std::vector<Demand>& demands);
-// Returns for how many blocks an SM has room that becomes idle: it is configured anew, not always
-// for more blocks.
+// Returns for how many blocks an SM has room once it is idle. That may be fewer than before it was
+// idle, as its shared memory is configured anew.
 int32_t room_when_idle(const Demand& demand, const Device& device);
 // Returns whether no SM has room for more blocks of the demand than an idle one.
 bool idle_is_best(const Demand& demand, const Device& device);
 // Returns whether blocks of the demand need more local memory than an untouched GPU has.
 bool grows_local_memory(const Demand& demand, const DeviceSpec& spec);
 
-// Returns whether room for a launch never falls when blocks leave an SM, until the SM is idle.
+// Returns whether an SM never loses room for a launch when blocks leave it, except when the last
+// one leaves: then it is configured anew.
 bool gains_by_leaving(const Device& device, const Demand& demand);
 // Returns whether a launch that finds room for all its blocks also finds it if blocks of others
 // left just before it arrived. This holds if blocks that leave never take room from any SM, and if

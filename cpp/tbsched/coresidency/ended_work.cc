@@ -38,7 +38,8 @@ bool covers(const Demands& demands, const DeviceSpec& spec) {
   return !shares || spec.sms_per_tpc == 1 || targets.size() == 1;
 }
 
-// Returns the row, from 1 on, of each configuration in bytes that a launch sets which ends.
+// Returns the configurations of shared memory, in bytes, that launches which end may set, each with
+// its row in the sets of FilledSms: 1, 2, ...
 std::map<int32_t, size_t> rows_of_setting(const EndedWork& work, const Demands& demands) {
   std::map<int32_t, size_t> row_of_configuration;
   for (size_t k = work.staying; k < work.launches.size(); ++k) {
@@ -88,8 +89,8 @@ class FilledSms {
  private:
   static constexpr size_t kMaxTried = 20'000;
 
-  // Returns the configurations, in bytes, of an SM on which a block of a launch is the first that
-  // stays.
+  // Returns the configurations, in bytes, that an SM may have when the first block that stays there
+  // is one of this launch.
   std::set<int32_t> configurations_for(const size_t launch) const {
     if (!spec_.mechanisms.shared_memory_configuration) {
       return {spec_.shared_memory_configurations.back()};
@@ -382,8 +383,8 @@ std::vector<UnitsOfDomain> units_of(const Device& device, const Demands& demands
   return domains;
 }
 
-// Returns how many of the blocks, given by launch, end: in all, and of the launches that set each
-// configuration.
+// Returns how many of these blocks, given by launch, end: in all, then of the launches that set
+// each configuration (rows_of_setting).
 Multiset sums_of_ended(const EndedWork& work, const Demands& demands, const Multiset& blocks) {
   const std::map<int32_t, size_t> setting = rows_of_setting(work, demands);
   std::vector<int64_t> sums(1 + setting.size());

@@ -19,7 +19,8 @@ namespace {
 
 constexpr size_t kMaxMultisets = 20'000;
 
-// The minimal sets of blocks, by launch, with which an SM of a kind may be full for a launch.
+// The smallest sets of blocks with which an SM of a kind may lack room for one more block of a
+// launch. A set is the number of blocks of each launch on the SM.
 class FullSets {
  public:
   FullSets(const AnySm& sm, const size_t launch, const SmKind& kind, const Resident& resident,
@@ -54,7 +55,8 @@ class FullSets {
     }
   }
 
-  // Returns whether blocks_ agree with the levels of the launches that arrived.
+  // Returns false if an SM cannot have blocks_, given the levels of the launches that arrived (see
+  // pending_launches.h).
   bool can_have_arrived() const {
     return coming_.can_be_on(static_cast<size_t>(kind_.sms.front()), blocks_, sm_, resident_);
   }
@@ -363,8 +365,9 @@ bool FullSmsProof::finds_room_in_each_case(const size_t launch, const History& h
   return true;
 }
 
-// Returns whether a launch finds room, given those before it and the SMs that are reserved for
-// others. If one check is not enough, checks both halves of the range of a previous launch's level.
+// Returns whether a launch finds room for all its blocks, given the launches before it, `coming`,
+// and the SMs that are `reserved` for others. If that is not proved at once, it is proved for both
+// halves of the range [min, max] of an earlier launch's level.
 bool FullSmsProof::finds_room(const size_t launch, const PendingLaunches& coming,
                               const std::vector<bool>& reserved,
                               const std::function<bool()>& goes_on) const {

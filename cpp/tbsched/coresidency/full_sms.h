@@ -20,7 +20,8 @@
 namespace tbsched {
 
 // Some launches may be resident already. Blocks of resident background kernels may leave at any
-// time.
+// time. An SM is full for a launch if it has no room for one more block of it. In the comments
+// below, a launch waits if not all its blocks find room when it arrives.
 class FullSmsProof {
  public:
   // `awaited`: launches whose blocks must not wait for ever. All arguments outlive it.
@@ -28,8 +29,8 @@ class FullSmsProof {
                const std::vector<int32_t>& group, const std::vector<bool>& awaited,
                const Resident& resident);
 
-  // Returns a row for each launch that has not arrived, if no awaited launch can wait, in any order
-  // of arrival; else nothing.
+  // Returns, for each launch that has not arrived, how many SMs can be full and how many must be,
+  // if that proves that no awaited launch waits, in any order of arrival; nothing: it does not.
   std::optional<std::vector<FullSms>> in_any_order() const;
   // Decides whether a launch finds room after these arrivals, if this proof cannot. Some of the
   // arrivals may have to wait.
@@ -43,30 +44,31 @@ class FullSmsProof {
  private:
   struct History;
 
-  // Returns whether the proof covers the device and the launches.
+  // Returns whether the proof is valid for the device and the launches.
   bool applies() const;
-  // Returns whether a waiting launch makes a later one wait, directly or through some of the
-  // launches in `between`.
+  // Returns whether `launch` must wait as long as `holder` does: directly, or as a launch of
+  // `between` (by launch) must, for which it waits.
   bool holds_up_through(size_t holder, size_t launch, const std::vector<bool>& between) const;
-  // Returns the awaited launches that wait for ever if this one does; it may be one of them.
+  // Returns the launches that must not wait for ever, but would if this one did: itself, if it is
+  // one of these, and those that it holds up.
   std::vector<size_t> stranded_by(size_t launch) const;
   // Returns whether waiting launches may reserve SMs when this one arrives, so that it spreads over
   // the other SMs.
   bool may_be_held_up(size_t launch) const;
-  // Returns for how many blocks of the launch each SM has room at least, if no new launch has
-  // touched it.
+  // Returns, by SM, how many blocks of the launch fit at least, as long as no blocks have arrived
+  // there besides the resident ones.
   Multiset room_before(size_t launch) const;
-  // Returns the pending launches if all others may arrive before this one.
+  // Returns what may have arrived before this launch if all others may have.
   PendingLaunches all_coming(size_t launch) const;
   // Returns the kinds of SMs that a launch may use.
   std::vector<SmKind> kinds(size_t launch, const PendingLaunches& coming) const;
-  // Returns an upper bound of the number of SMs that can be full for a launch at once; nothing:
-  // there are too many sets of blocks.
+  // Returns an upper bound of the number of SMs that can be full for a launch at once, after
+  // `coming`; nothing: there are too many sets of blocks that fill an SM.
   std::optional<double> max_full(size_t launch, const PendingLaunches& coming) const;
-  // Returns for how many blocks of the launch each SM has room at least, whatever else has arrived
-  // there; nothing: there are too many sets of blocks.
+  // Returns, by SM, how many blocks of the launch fit at least, whatever blocks of `coming` have
+  // arrived there; nothing: there are too many sets of blocks that fill an SM.
   std::optional<Multiset> least_rooms(size_t launch, const PendingLaunches& coming) const;
-  // Returns whether fewer SMs can be full than must be before the launch finds no room.
+  // Returns whether the launch is proved to find room, as blocks of `coming` can fill too few SMs.
   bool has_too_few(size_t launch, const PendingLaunches& coming) const;
   // Returns whether no awaited launch waits after these arrivals, in whatever order the others
   // follow.
@@ -79,8 +81,8 @@ class FullSmsProof {
   // SMs that are reserved for others.
   bool finds_room(size_t launch, const PendingLaunches& coming, const std::vector<bool>& reserved,
                   const std::function<bool()>& goes_on) const;
-  // Returns whether a launch finds room for all its blocks in both cases, FindsRoom, of each launch
-  // before it that may wait.
+  // Returns whether a launch finds room for all its blocks by FindsRoom, in each case: each launch
+  // before it that may wait does, or does not.
   bool finds_room_in_each_case(size_t launch, const History& history) const;
   // Returns, by SM, whether launches that may wait before this one reserve it; nothing: they
   // reserve all SMs.

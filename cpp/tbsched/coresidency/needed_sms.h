@@ -10,18 +10,19 @@
 
 namespace tbsched {
 
-// Returns how many SMs must be full before no block or cluster of a launch finds room: all that it
-// may use, or the sum over the domains of its clusters.
+// Returns how many SMs must be full before no block or cluster of a launch finds room: for single
+// blocks all SMs that it may use, for clusters the sum of sms_to_fill_in() over the domains.
 int32_t sms_to_fill(const Demand& demand, const Device& device);
-// Returns at least how many SMs of a domain are full when it takes no cluster; 0: it never takes
-// one, or nothing is proved.
+// Returns a lower bound of the number of SMs of a domain that are full when it takes no cluster of
+// the launch; 0: it never takes one, or nothing is proved.
 // If clusters take whole TPCs, these SMs are in different TPCs.
 int32_t sms_to_fill_in(const ClusterDomain& domain, const Demand& demand, const DeviceSpec& spec);
-// Returns with how many of its own blocks a launch that is alone fills the GPU, if `per_sm` of them
-// fill an SM: the blocks of a domain are whole clusters.
+// Returns how many blocks a launch that is alone needs to fill the GPU, in whole clusters per
+// domain. `per_sm`: how many of its blocks fill an SM.
 int64_t blocks_to_fill(const Demand& demand, const Device& device, int32_t per_sm);
-// Returns, by launch, how many of the `coming` blocks there are for one SM of each TPC, where one
-// full SM of each TPC is enough: launches of whole TPCs have equally many on each.
+// Returns, by launch, how many of the `coming` blocks can be on the SMs if only one SM of each TPC
+// counts. Half of them, on TPCs of two SMs, for launches that have equally many on each SM of a
+// TPC.
 Multiset for_one_of_each_tpc(const Demands& demands, const Multiset& coming,
                              const DeviceSpec& spec);
 

@@ -10,18 +10,18 @@
 namespace tbsched {
 namespace {
 
-// Returns the room of all SMs together.
+// Returns for how many blocks all SMs have room together; `rooms`: in blocks, by SM.
 int64_t sum(const Multiset& rooms) {
   return std::accumulate(rooms.begin(), rooms.end(), int64_t{0});
 }
 
-// Returns the part of each SM's room that is above a level.
+// Returns by SM how many blocks more than `level` it has room for; 0: no more.
 Multiset above(Multiset rooms, const int32_t level) {
   for (int32_t& room : rooms) room = std::max(0, room - level);
   return rooms;
 }
 
-// Returns for each TPC of a domain the least room of its SMs.
+// Returns, by TPC of a domain, the room in blocks of its SM with the least room.
 Multiset by_tpc(const ClusterDomain& domain, const Multiset& rooms) {
   Multiset tpcs;
   for (const std::vector<int32_t>& tpc : domain.tpcs) {
@@ -32,7 +32,7 @@ Multiset by_tpc(const ClusterDomain& domain, const Multiset& rooms) {
   return tpcs;
 }
 
-// Returns the room of all SMs of a domain together.
+// Returns for how many blocks the SMs of a domain have room together; `rooms`: in blocks, by SM.
 int64_t sum_of(const ClusterDomain& domain, const Multiset& rooms) {
   int64_t total = 0;
   for (const std::vector<int32_t>& tpc : domain.tpcs) {
@@ -54,7 +54,8 @@ int64_t clusters_of_whole_tpcs(const Multiset& tpcs, const int32_t tpcs_per_clus
                               counts.begin());
 }
 
-// Returns whether a launch of this demand leaves all SMs with about the same room.
+// Returns whether a launch of this demand leaves all SMs with room for about equally many blocks,
+// as it takes the SM with the most room first.
 bool has_level(const Model& model, const Demand& demand) {
   const DeviceSpec& spec = model.device().spec;
   if (!model.most_room_first()) return false;
@@ -64,8 +65,8 @@ bool has_level(const Model& model, const Demand& demand) {
          (is_balanced(demand, spec) || takes_whole_tpcs(demand, spec));
 }
 
-// Returns a lower bound of the number of blocks that a launch has placed when no SM, or no TPC that
-// its clusters take whole, has more room than `level` any more.
+// Returns how many blocks a launch has placed at least by the time at which no SM has room for more
+// than `level` of them; of clusters of whole TPCs, no TPC.
 int64_t placed_above(const Device& device, const Demand& demand, const LeastRooms& rooms,
                      const int32_t level) {
   // Each piece of room that others take costs at most one cluster.

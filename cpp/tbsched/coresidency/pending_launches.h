@@ -44,23 +44,27 @@ struct PendingLaunches {
   Multiset blocks;            // by launch
   std::vector<Level> levels;  // by launch
 
-  // Returns whether this number of blocks of each launch can be on an SM at once, given the levels.
+  // Returns false if an SM cannot have this number of blocks of each launch, `on_sm`, at once. When
+  // it took the last block of a launch, level.least_room(sm) blocks fitted: so even with the others
+  // of these in addition, what it holds must be within the limits of an SM, `any`.
   bool can_be_on(size_t sm, const Multiset& on_sm, const AnySm& any,
                  const Resident& resident) const;
   // Returns, for each SM, everything on which can_be_on() depends.
   std::vector<Multiset> notes(const Resident& resident) const;
 };
 
-// Returns the level of a launch of this many blocks that finds at least these rooms; not known: the
-// launch has none.
+// Returns the level of a launch of this many blocks, before which the SMs have at least these
+// rooms. Level::known is false if it does not leave all SMs with about the same room.
 Level level_of(const Model& model, const Demand& demand, int32_t blocks, const LeastRooms& rooms);
-// Returns how many blocks of a launch are resident at least: on each SM its room above the level.
-// In each domain some room above it may remain: too few SMs or TPCs for a cluster have more.
+// Returns how many blocks a launch has placed at least, from its level: each SM takes what it had
+// room for above level.max. Of clusters less: in each domain some room above the level may remain,
+// on too few SMs or TPCs for a cluster.
 int64_t taken_evenly(const Device& device, const Demand& demand, const Level& level);
 
-// Returns whether its clusters have equally many blocks on each SM of a TPC.
+// Returns whether the clusters of a launch have equally many blocks on each SM of a TPC.
 bool takes_whole_tpcs(const Demand& demand, const DeviceSpec& spec);
-// Returns how many blocks of a launch fit into this room on each SM, placing clusters in any order.
+// Returns how many blocks of a launch fit the GPU, in whole clusters, if SM k has room for
+// rooms[k].
 int64_t blocks_that_fit(const Device& device, const Demand& demand, const Multiset& rooms);
 
 }  // namespace tbsched

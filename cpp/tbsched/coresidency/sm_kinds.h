@@ -37,9 +37,9 @@ struct SmKind {
   int32_t tpcs = 0;  // TPCs with such an SM
 };
 
-// Returns the kinds of SMs that `asking` may use, if up to `coming` blocks of the launches that
-// were not resident may have arrived, and blocks of those that may leave may have left. SMs with
-// different notes are of different kinds.
+// Returns the kinds of SMs that launch `asking` may use. Up to coming[k] blocks of launch k, if it
+// was not resident, may have arrived, and blocks of launches that may leave may have left. SMs with
+// different `notes` are of different kinds.
 std::vector<SmKind> sm_kinds(const Device& device, const Demands& demands, const Resident& resident,
                              const std::vector<bool>& may_leave, const Multiset& coming,
                              const std::vector<Multiset>& notes, size_t asking);

@@ -49,8 +49,9 @@ class QueriedSms {
   void add_to(OutcomeProgram& program);
   // Returns whether the outcomes may be too many, because gaps in memory were only counted.
   bool gaps_matter() const { return behaviours_.gaps_matter(); }
-  // Returns a history with these counts. If clusters enter, some of their parts may be missing.
-  // Throws BudgetExceeded.
+  // Returns a history that realises a solution: in each group of the program, as many units have
+  // each outcome as `counts` says. If clusters enter, some of their parts may be missing. Throws
+  // BudgetExceeded.
   std::vector<HistoryStep> history(const OutcomeProgram& program, const Counts& counts);
 
  private:

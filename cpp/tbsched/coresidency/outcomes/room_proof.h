@@ -53,17 +53,18 @@ class RoomProof {
   using HeldUp = std::vector<std::vector<bool>>;
   enum class Result : uint8_t { proved, failed, gaps_matter };
 
-  // Returns whether the query has few enough launches and blocks, and ways of choosing SMs that are
-  // known.
+  // Returns whether the proof can be tried: there are few enough launches and blocks, and it is
+  // known how each launch chooses its SMs.
   bool is_counted(const std::vector<Arrival>& coming, int32_t last) const;
   // Sets query_ to these arrivals.
   void set_query(const std::vector<Arrival>& coming, int32_t last);
   // Adds a launch to query_ of which `waiting` blocks wait from `first_stage` on.
   void add_entering(int32_t launch, int32_t waiting, size_t first_stage, size_t index);
-  // Returns whether room is proved for every choice of the arrivals that the waiting launches hold
-  // up, the first of which are chosen in `held_up`.
+  // Returns whether query_ is proved for every choice of which arrivals each waiting launch holds
+  // up. `held_up`: the choices for the first waiting launches.
   bool finds_room_for_each_held_up(HeldUp held_up);
-  // Returns whether the arrivals that a waiting launch holds up, until this stage, take no SM then.
+  // Returns whether the launches that arrive before this stage, and that a waiting launch holds up,
+  // take no SM until then: so that they might as well arrive later.
   bool could_arrive_later(const WaitingLaunch& waiting, const std::vector<bool>& held_up,
                           size_t stage) const;
   // Tries to prove query_ with held_up_. Adds a candidate if the solver finds a history without
@@ -75,7 +76,7 @@ class RoomProof {
   bool is_quiet(int32_t sm) const;
   // Returns whether the launch of a stage may take the SM: no waiting launch holds it up there.
   bool may_take(int32_t sm, size_t stage) const;
-  // Returns the SMs, this one among them, on which blocks must be able to leave at the same stages.
+  // Returns the SMs, this one among them, that blocks must leave, if at all, at the same stages.
   std::vector<int32_t> moving_together(int32_t sm) const;
   // Returns how the launches of query_ may use the SM.
   SmRole role_of(int32_t sm) const;

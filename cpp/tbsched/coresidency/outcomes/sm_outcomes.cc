@@ -34,8 +34,9 @@ std::optional<SmOutcome> joined_with(const SmOutcome& first, const SmOutcome& se
   return both;
 }
 
-// Returns a key by stage for the last SM of an outcome, to sort equal SMs by preference. SMs that
-// gave a block of a level come before those that kept theirs.
+// Returns a key that sorts equal SMs by preference: for each stage whether the last SM of an
+// outcome took no block, and for how many blocks it had room then. So SMs that took blocks come
+// first.
 std::vector<std::pair<bool, int16_t>> by_preference(const SmOutcome& outcome) {
   std::vector<std::pair<bool, int16_t>> key;
   for (const std::vector<TakenOnSm>& sms : outcome.at) {

@@ -77,14 +77,15 @@ class OutcomeExplorer {
 
   // Returns the outcomes of a unit from a stage on.
   const SmOutcomes& from(size_t stage, const Unit& unit);
-  // Returns whether the blocks that a launch from this stage on takes on one SM of a unit depend on
-  // another SM.
+  // Returns whether the SMs of a unit depend on each other from this stage on: whether what a
+  // launch takes on one of them depends on another one.
   bool are_tied(size_t stage) const;
   // Returns the outcomes on a unit whose SMs are independent, by joining the outcomes of each.
   SmOutcomes joined(size_t stage, const Unit& unit);
-  // Returns the room for the last launch on a unit, given that on each SM.
+  // Returns how many blocks, or parts of clusters, of the last launch fit a unit, given for each
+  // SM.
   int32_t room_of(const std::vector<int32_t>& sms) const;
-  // Returns the successors of an SM at the next stage.
+  // Returns the index of the successors (Behaviours) of an SM at the next stage, after this turn.
   int32_t successors_after(const LeastRoom::Turn& turn) const;
 
   const Demands& demands_;

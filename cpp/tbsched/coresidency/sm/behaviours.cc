@@ -130,8 +130,6 @@ Successors Behaviours::explore_entering(const int32_t state, const size_t stage,
   return merged(std::move(all));
 }
 
-// Returns the successors for the last stage, if blocks leave and waiting ones enter. There are few
-// ways to be ready, but many states lead to them.
 Successors Behaviours::explore_last_stage(const int32_t state, const size_t stage,
                                           const int32_t role,
                                           const std::vector<const WaitingLaunch*>& entering) {

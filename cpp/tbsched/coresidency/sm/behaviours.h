@@ -77,8 +77,15 @@ class Numbered {
   std::vector<const Value*> all_;  // by index
 };
 
-// The behaviours of one query's SMs. A state is one of SmStates; roles, readies and successors are
-// passed as indices. Functions that explore new states throw BudgetExceeded.
+// The behaviours of one query's SMs. Functions that explore new states throw BudgetExceeded.
+//
+// Their parameters are indices:
+//   state: what is on the SM (SmStates)
+//   stage: the arrival of a launch (Query); the last stage is that of the last launch
+//   role: which launches may take the SM, leave it and enter it (SmRole)
+//   ready: what the launch of the stage finds on the SM (Ready)
+// The successors of a state at a stage are all Transitions: each is a Ready that the SM may reach,
+// and the waiting blocks that must have entered for it.
 class Behaviours {
  public:
   // The arguments outlive it.
@@ -87,8 +94,10 @@ class Behaviours {
 
   // Returns the index of a role.
   int32_t role(SmRole role) { return roles_.index_of(std::move(role)); }
-  // Returns the successors of an SM in a state, before blocks leave for the arrival of a stage.
+  // Returns the index of the successors of an SM in this state, before any block leaves for the
+  // arrival of this stage. Explores them at the first call. For transitions().
   int32_t successors(int32_t state, size_t stage, int32_t role);
+  // Returns the successors of this index.
   const Successors& transitions(const int32_t successors) const {
     return all_successors_[successors];
   }
@@ -99,33 +108,42 @@ class Behaviours {
     std::vector<Move> moves;
     int32_t state;
   };
-  // Returns moves of blocks that lead to a transition, and the state after them.
+  // Returns which blocks leave and enter, in order, so that a transition comes about from this
+  // state, and the state after that.
   Moved moves(int32_t state, size_t stage, int32_t role, const Transition& transition);
 
  private:
-  using Key = uint64_t;  // packs a state, stage and role
+  using Key = uint64_t;  // of a map: packs a state, stage and role
+  // Returns the key of a state, stage and role.
   static Key key(int32_t state, size_t stage, int32_t role);
-  // Returns whether a launch of this stage or a later one may take the SM.
+  // Returns whether the launch that arrives at this stage, or a later one, may take the SM.
   bool may_be_taken(size_t stage, const SmRole& role) const;
-  // Returns whether blocks may leave the SM just before the arrival of a stage.
+  // Returns whether blocks may leave the SM just before the launch of this stage arrives.
   bool may_leave(size_t stage, const SmRole& role) const;
-  // Returns the waiting launches whose blocks may enter the SM before the arrival of a stage.
+  // Returns the waiting launches whose blocks may enter the SM before the launch of this stage
+  // arrives.
   std::vector<const WaitingLaunch*> entering(size_t stage, const SmRole& role) const;
-  // Returns the successors of an SM in a state, before blocks leave for the arrival of a stage.
+  // Returns what successors() stores: all transitions of an SM from this state, before any block
+  // leaves for the arrival of this stage.
   Successors explore(int32_t state, size_t stage, int32_t role);
-  // Returns the successors if nothing leaves or enters.
+  // Returns the transitions of an SM if no block leaves or enters before the arrival of this stage:
+  // one for each Ready of this state, with these launches barred.
   Successors unchanged(int32_t state, size_t stage, int32_t role, Barred barred);
-  // Returns the waiting launches that are barred whatever is on the SM.
+  // Returns the waiting launches that are barred at this stage whatever is on the SM.
   Barred barred_in_any_state(size_t stage, const SmRole& role) const;
-  // Returns the successors if blocks leave and waiting ones enter.
+  // Returns the transitions of an SM if blocks leave and blocks of `entering` enter before the
+  // arrival of this stage.
   Successors explore_entering(int32_t state, size_t stage, int32_t role,
                               const std::vector<const WaitingLaunch*>& entering);
+  // Returns the same for the last stage, faster: a search backwards from each possible Ready, of
+  // which there are few (FewestEntered), to the many states that lead to it.
   Successors explore_last_stage(int32_t state, size_t stage, int32_t role,
                                 const std::vector<const WaitingLaunch*>& entering);
-  // Returns what the launch of a stage may find in this state: one Ready for each possible room;
-  // for the last launch, only the least room.
+  // Returns, as indices, what the launch that arrives at this stage may find on an SM in this
+  // state: a Ready for each number of blocks that may fit; for the last launch only for the least.
   const std::vector<int32_t>& readies_of(int32_t state, size_t stage, int32_t role);
-  // Returns the bounds of the room for a launch, and notes whether gaps make them differ.
+  // Returns the least and the greatest number of a launch's blocks that fit an SM in this state.
+  // Sets gaps_matter_ if the two differ.
   RoomRange rooms(int32_t state, int32_t launch);
 
   const Demands& demands_;

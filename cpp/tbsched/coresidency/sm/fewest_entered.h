@@ -59,10 +59,11 @@ class FewestEntered {
   // By state: the fewest entered blocks, not barred and barred.
   using Fewest = std::vector<std::array<int32_t, 2>>;
 
-  // Returns the states without known ways that can be reached from a state, and the steps between
-  // them.
+  // Returns the states that can be reached from a state and are not in known_ yet, with the steps
+  // between them and into states of known_.
   Explored explore(int32_t state);
-  // Returns, for each new state, the fewest blocks of one entrant that enter until it is ready.
+  // Returns, for each new state, the fewest blocks of one entrant that must enter until ready_()
+  // is `ready`: if the SM is not barred, and if it is.
   Fewest fewest(const Explored& explored, int32_t ready, size_t entrant);
 
   SmStates& states_;

@@ -51,8 +51,9 @@ class OneSm {
   void commit(int32_t launch);
   // Places one block that was reserved, with one of the entry_configurations().
   void enter(int32_t launch, int32_t configured);
-  // Returns the number of one block of each kind of equal blocks of a launch. Blocks of a launch
-  // are numbered from 0 in the order of arrival.
+  // Returns one block of each group of equal blocks of a launch, by its number: it makes no
+  // difference which block of a group leaves. Blocks of a launch are numbered from 0 in the order
+  // of arrival.
   std::vector<int32_t> distinct_blocks(int32_t launch) const;
   // Removes the block of this number of a launch.
   void leave(int32_t launch, int32_t number);
@@ -67,7 +68,8 @@ class OneSm {
   // equally much of all; and the position of its shared memory, or 0 if gaps are counted. Blocks of
   // a launch at equal positions are equal.
   std::array<int32_t, 2> position_of(const Block& block) const;
-  // Returns the bytes to which the SM would be configured for a block; nothing: it may not enter.
+  // Returns to how many bytes of shared memory the SM would be configured with one more block of
+  // this demand; nothing: the block may not enter.
   std::optional<int32_t> configured_for(const Demand& demand) const;
   // Returns how many of `wanted` blocks fit into shared memory.
   RoomRange rooms_in_memory(const Demand& demand, int32_t configured, int32_t wanted) const;

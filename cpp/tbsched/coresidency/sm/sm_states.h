@@ -60,7 +60,7 @@ class SmStates {
 
   // Forgets all states if there are many. Indices of states become invalid.
   void forget_if_many();
-  // Returns the index of the state of an SM, which is stored if it is new.
+  // Returns the index of the state of an SM, which is stored if it is new. Throws BudgetExceeded.
   int32_t state_of(const OneSm& sm);
   bool idle(const int32_t state) const { return nodes_[state].sm.idle(); }
   // Returns for how many more blocks of a launch there is room in a state.
