@@ -68,10 +68,12 @@ void read(const Field& field, const toml::node& value, Member& member) {
   member = static_cast<Member>(number->get());
 }
 
+// Reads a text into the member of a field. Refuses another value.
 void read(const Field& field, const toml::node& value, std::string& member) {
   member = text(field, value);
 }
 
+// Reads the name of a layout into the member of a field. Refuses another value.
 void read(const Field& field, const toml::node& value, Layout& member) {
   member = layout_named(field, text(field, value));
 }

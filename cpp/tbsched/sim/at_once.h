@@ -14,9 +14,9 @@ namespace tbsched {
 int32_t count_fitting(const Model& model, const Demand& demand, int32_t blocks,
                       const GpuState& now);
 
-// Returns how many blocks of a cooperative launch the driver allows: it counts with the least
-// shared memory that the carveout allows, and places the clusters of each part of a partition
-// separately. Returns `enough` if there is room for more. Source: traces
+// Returns how many blocks of a cooperative launch the driver allows on an idle GPU at once, or
+// `enough` if that many or more. The driver counts with the least shared memory that the carveout
+// allows, and places the clusters of each part of a partition separately. Source: traces
 // partitions/cooperative-h100, partitions/cooperative-h200.
 int32_t allowed_at_once(const Model& model, const Launch& launch, const Demand& demand,
                         int32_t enough);

@@ -132,7 +132,9 @@ class BlockScheduler {
     if (launch < 0 || launch >= static_cast<int32_t>(launches_.size())) refuse_unknown(launch);
     return launch;
   }
+  // Throws the error of a launch that has not been added.
   [[noreturn]] void refuse_unknown(int32_t launch) const;
+  // Throws the error of a footprint that the launch does not hold.
   [[noreturn]] void refuse_footprint(int32_t launch) const;
   // Refuses a cooperative launch that the driver would refuse.
   void check_cooperative(const Launch& launch, const Demand& demand, int32_t index) const;

@@ -141,6 +141,7 @@ class CopyEngines {
     int64_t rest_ns = 0;
   };
 
+  // Returns which engine a copy or memset needs, and for how long it moves bytes.
   Need need_of(const Copy& copy) const;
   Need need_of(const Memset& memset) const;
   // Returns when the next transfer of a channel is ready.

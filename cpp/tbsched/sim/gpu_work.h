@@ -66,14 +66,14 @@ class GpuWork : private Stations {
   // Loads the kernel of a launch. Loading waits for all work issued so far, and all later work of
   // every stream waits for it.
   void load(int32_t launch);
-  // Adds the operation for which a call waits that synchronizes or sets up local memory, and
-  // returns it; none: the call need not wait.
+  // For a call that synchronizes or sets up local memory: adds an operation that ends when the call
+  // may go on, and returns its index; none: the call need not wait.
   std::optional<int32_t> await_work(const Event& event);
-  // Adds the operation for which a call waits until the copy that it has issued is over, and
-  // returns it; none: the copy is over.
+  // For a call that has issued a copy and returns after it: adds an operation that ends with the
+  // copy, and returns its index; none: the copy is over.
   std::optional<int32_t> await_transfer(int32_t transfer);
-  // Adds the operation for which a call waits that needs a place for its work, and returns it;
-  // none: there is a place.
+  // If there is no place for the work of an event's call in its stream or hardware queue: adds an
+  // operation that ends when there is one, and returns its index; none: there is a place.
   std::optional<int32_t> await_queue_place(const Event& event);
   // Removes and returns the waits of hosts that have ended since the last call.
   std::vector<int32_t> take_ended_waits() { return std::exchange(ended_waits_, {}); }
@@ -171,9 +171,11 @@ class GpuWork : private Stations {
   int32_t add(const Operation& operation, int32_t stream);
   // Adds an operation for which a host waits, without dependencies.
   int32_t add_host_wait();
-  // Returns the wait; none if it has no dependency that is not met.
+  // Returns `wait`, an operation for which a host waits; none: all its dependencies are met
+  // already.
   std::optional<int32_t> unless_met(int32_t wait) const;
-  // Returns what an event takes of its stream's places; none: it takes no place and parts no work.
+  // Returns as which kind of work, and for which copy engine, an event takes one of the limited
+  // places of its stream (stream_places.h); none: it takes no place, and ends no stretch of work.
   std::optional<StreamPlaces::Entry> entry_of(const Event& event) const;
   // Notes the place that an issued event takes in its stream.
   void note_place(const Event& event, int32_t stream);

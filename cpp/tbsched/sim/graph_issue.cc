@@ -175,7 +175,6 @@ void GraphIssue::add_node(const Node& node, const int32_t begin, EventNumbers& n
       node);
 }
 
-// Adds the operation of a copy, memset, host function, record or wait of a graph.
 template <typename Transfer>
 void GraphIssue::add_transfer(const Transfer& asked, const int32_t begin, EventNumbers& numbers,
                               Numbering& numbering) {

@@ -73,6 +73,7 @@ class GraphIssue {
   // Add the operation of a node behind the begin of its graph, and advance the numbers of the next
   // one.
   void add_node(const Node& node, int32_t begin, EventNumbers& numbers, Numbering& numbering);
+  // Adds the operation of a copy, memset, host function, record or wait of a graph.
   template <typename Transfer>
   void add_transfer(const Transfer& asked, int32_t begin, EventNumbers& numbers,
                     Numbering& numbering);

@@ -71,7 +71,8 @@ struct GraphOrder {
   std::vector<Edge> edges;        // those of one `from` in the order in which they are served
 };
 
-// Returns how the driver and the GPU order a graph. Throws std::invalid_argument for no nodes, for
+// Returns in which order, and how many ns after each other, the driver and the GPU start the nodes
+// of a graph, by the rules above. Throws std::invalid_argument for no nodes, for
 // an edge to or from a node that is not there, and for a circle.
 GraphOrder graph_order(const Graph& graph, const DeviceSpec& spec);
 

@@ -104,7 +104,7 @@ class OpGraph {
   }
   // Returns the first operation of those that block that is not done.
   int32_t first_undone() const { return first_undone_; }
-  // Returns by operation the first other one that keeps it pending, or -1.
+  // Returns, by operation, the first of those for which it waits; -1: it waits for none.
   std::vector<int32_t> first_awaited() const;
   // Returns when `dependent` learns that the operation is done.
   int64_t known_ns_of(int32_t done, int32_t dependent) const;
@@ -135,16 +135,17 @@ class OpGraph {
   std::span<const int32_t> leave(int32_t operation);
   // Returns whether all work before an operation in its stream is over.
   bool first_in_stream(int32_t operation) const;
-  // Marks an operation as over now, and programmatic launches behind it whose blocks have left.
-  // Their dependents learn it later.
+  // Marks an operation as over now: it has ended, and all before it in its stream. So are then the
+  // programmatic launches behind it whose blocks have left. Dependents learn it after a latency.
   void set_over(int32_t operation);
-  // Marks all blocks of an operation as triggered now.
+  // Notes that all blocks of a launch have triggered by now (programmatic dependent launch), and
+  // lets operations go on that wait for that. Does nothing if they had before.
   void trigger(int32_t operation);
   // Marks an operation that the next finish_all() finishes.
   void finish_later(const int32_t operation) { finished_.push_back(operation); }
   // Finishes all marked operations, and notifies their dependents.
   void finish_all();
-  // Counts a met dependency of an operation.
+  // Notes that one more dependency of an operation is met. Tells the stations if it was the last.
   void meet_dependency(int32_t operation);
 
   // How many launches of a stream can be in flight at once (traces ways/dependent).
@@ -163,7 +164,8 @@ class OpGraph {
   bool is_awaited_by_gpu_clock(const Operation& operation) const;
   // Returns whether an event may let other operations go on.
   bool may_enable(const TimedEvent& event) const;
-  // Marks an operation as done, and tells its dependents.
+  // Marks an operation as done now, and meets the dependencies on it, or schedules that where
+  // dependents learn it later.
   void finish(int32_t operation);
   // Moves first_undone_ on, and gives an operation of the legacy stream there its turn.
   void advance_first_undone();

@@ -48,6 +48,7 @@ class Paces {
     int32_t sms = 0;     // over which they are spread
   };
 
+  // Adds `by` to the number of a launch's blocks on an SM.
   void change_count(int32_t launch, int32_t sm, int32_t by);
   // Returns how many times as long the launch's blocks would take as without any other block, if
   // the launch were alone, by the number of them on an SM. `sms`: the number of SMs by that number.

@@ -142,6 +142,7 @@ class RunningBlocks {
   bool is_hidden(const int32_t launch) const { return launches_[launch].name < 0; }
   // Starts blocks: schedules their exit, or makes them wait.
   void start(const Batch& batch);
+  // Returns the timeline's rows of these blocks.
   std::span<BlockTime> rows(const Batch& batch) const;
   // Schedules the exit of blocks that end at `end_ns`.
   void schedule_exit(const Batch& batch, int64_t end_ns);

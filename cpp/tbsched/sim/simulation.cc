@@ -95,6 +95,7 @@ std::vector<BlockTime> rows_of_launches(const std::vector<BlockTime>& blocks) {
   return rows;
 }
 
+// Returns the device of each GPU.
 std::vector<const DeviceSpec*> specs_of(const std::vector<StartingGpu>& gpus) {
   std::vector<const DeviceSpec*> specs;
   for (const StartingGpu& gpu : gpus) specs.push_back(&gpu.model->device().spec);

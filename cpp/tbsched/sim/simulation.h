@@ -128,11 +128,12 @@ class Simulation {
   void activate(int32_t gpu);
   // Activates the GPU that a call is for, and returns it.
   SimulatedGpu& activate_gpu_of(const Event& event);
-  // Adds the operation for which a call waits that synchronizes or sets up local memory, and
-  // returns it; none: the call need not wait.
+  // For a call that synchronizes or sets up local memory: adds an operation that ends when the call
+  // may go on, and returns it; none: the call need not wait.
   std::optional<OperationOfGpu> await_work(const Event& event);
-  // Adds the operation for which a call waits that needs a place for its work, and returns it;
-  // none: there is a place.
+  // If there is no place for the work of an event's call in its stream or hardware queue: adds an
+  // operation that ends when there is one, and returns it; none: there is a place, or the times of
+  // calls are given.
   std::optional<OperationOfGpu> await_queue_place(const Event& event);
   // Issues the event of a call, and finishes the call or lets it wait for the end of its work.
   void carry_out(const Hosts::Call& call, const Event& event);

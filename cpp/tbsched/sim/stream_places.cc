@@ -15,7 +15,6 @@ StreamPlaces::OfQueue& StreamPlaces::queue(const int32_t stream, const Entry& en
   return queues_[used < 0 ? ~stream : used];
 }
 
-// Returns a lane without what is over.
 StreamPlaces::Lane& StreamPlaces::pending(OfQueue& of_queue, const int32_t lane) const {
   Lane& found = of_queue[lane];
   for (std::deque<int32_t>* const operations : {&found.stretches, &found.copies}) {

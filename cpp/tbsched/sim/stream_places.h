@@ -66,8 +66,11 @@ class StreamPlaces {
     std::optional<int32_t> wait = {};    // the last one behind a function
   };
 
+  // Returns what is known of a stream, which is added if it is new.
   OfStream& of(int32_t stream);
+  // Returns the lanes of the hardware queue that an entry of a stream goes through, or counts for.
   OfQueue& queue(int32_t stream, const Entry& entry);
+  // Returns a lane of a queue, after it has forgotten operations that are done.
   Lane& pending(OfQueue& of_queue, int32_t lane) const;
 
   const DeviceSpec& spec_;

@@ -17,9 +17,10 @@ struct SeenLaunch {
   std::span<const int32_t> final_smid;  // after all events
 };
 
-// Predicts where blocks go as predict() does, but each block that finds room while others leave
-// goes where it was recorded, if it can. The order in which blocks left an SM is not recorded:
-// several orders are tried, first that of predict(), where all blocks of a launch leave at once.
+// Returns a trace per launch: where its blocks go, as predict() does, but each block that finds
+// room while others leave goes where it was recorded, if it can. The order in which blocks left an
+// SM is not recorded: several orders are tried, first that of predict(), where all blocks of a
+// launch leave at once.
 std::vector<LaunchTrace> predict_as_recorded(const Model& model, const Sequence& sequence,
                                              InitialState state, std::span<const SeenLaunch> seen);
 

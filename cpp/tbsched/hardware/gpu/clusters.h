@@ -80,7 +80,8 @@ class ClusterSearch {
   void update_room(size_t first, size_t end);
   // Sets `least_room_of_tpc` of the candidates [first, end) of a TPC.
   void update_least_room(size_t first, size_t end);
-  // Sets fit() to the SMs of the next cluster.
+  // Sets fit() to the SMs that take the next cluster, and to their least room. Leaves it without
+  // SMs if the cluster does not fit.
   void find_sms();
   // Appends to chosen_ the first SMs with room, up to `wanted`.
   void choose_first_free(size_t wanted);

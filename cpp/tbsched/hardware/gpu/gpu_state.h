@@ -92,9 +92,11 @@ class GpuState {
   }
 
  private:
-  // Returns room() of an SM that the launch may use, as if it were reserved for none.
+  // Returns how many blocks of the demand fit an SM that the launch may use, and what limits that
+  // number, as if the SM were reserved for none.
   Room room_if_free(int32_t sm, const Demand& demand) const;
-  // Returns limiters() of such an SM, whose room_if_free() is `tightest`.
+  // Returns all that limits the room of an SM that the launch may use, as if it were reserved for
+  // none. `tightest`: what room_if_free() returns for it.
   Refusals limiters_if_free(int32_t sm, const Demand& demand, const Room& tightest) const;
 
   bool is_reserved(const int32_t sm) const { return !reserved_.empty() && reserved_.has(sm); }

@@ -389,8 +389,8 @@ class Hopper final : public Policy {
   std::vector<const Cluster*> cluster_of_domain_;  // of a pass, those not handed out yet
 };
 
-// Returns the values of kFirstGpc: the GPCs that have SMs. The first of them counts as 0, where the
-// search for it begins.
+// Returns the possible values of kFirstGpc, the GPC that may hand out blocks first on an idle GPU:
+// the GPCs that have SMs. For the first of these the value is 0: the first GPC with SMs from 0 on.
 std::vector<int32_t> first_gpcs(const TurnGroups& groups) {
   std::vector<int32_t> gpcs;
   for (int32_t gpc = 0; gpc < groups.gpcs; ++gpc) {
@@ -400,8 +400,9 @@ std::vector<int32_t> first_gpcs(const TurnGroups& groups) {
   return gpcs;
 }
 
-// Returns the values of kFirstSingleton: the first TPC of each pair, then the second ones, which
-// differ from the first ones for clusters alone.
+// Returns the possible values of kFirstSingleton, the singleton (TPC of no GPC) that may be polled
+// first on an idle GPU; {0} if there are no singletons. They take turns in pairs. So these are the
+// first ones of all pairs, and with `clusters`, which take single TPCs, then the second ones.
 std::vector<int32_t> first_singletons(const TurnGroups& groups, const bool clusters) {
   std::vector<int32_t> tpcs;
   for (int32_t of_pair = 0; of_pair < (clusters ? kTpcsPerPair : 1); ++of_pair) {

@@ -26,11 +26,12 @@ class TimingCheck {
     int64_t open = -1;            // row; -1: none
   };
 
-  // Checks that the row is open, or closed, as the command needs it.
+  // Throws std::logic_error if the row is not open, or not closed, as the command needs it.
   void check_state(const Command& command, const Bank& bank) const;
-  // Checks how long the command comes after earlier ones.
+  // Throws std::logic_error if the command comes fewer cycles after an earlier one than the memory
+  // needs.
   void check_distances(const Command& command, const Bank& bank) const;
-  // Checks that the command's data does not overlap that of an earlier one.
+  // Throws std::logic_error if the command's data overlaps that of an earlier one on the bus.
   void check_data_bus(const Command& command);
 
   Config config_;

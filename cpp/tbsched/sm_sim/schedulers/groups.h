@@ -11,11 +11,12 @@
 
 namespace tbsched::sm_sim {
 
-// Returns groups of whole blocks: the fewest that have `group_warps` warps. The last group has the
-// remaining blocks.
+// Returns the warps of each scheduling group of a core, as a mask. A group has whole blocks: as few
+// as have config.group_warps warps. The last group also has the remaining blocks.
 std::vector<Warps> groups_of_blocks(const Config& config, const CoreShape& shape);
 
-// Returns groups of `group_warps` warps in order, regardless of blocks.
+// Returns the warps of each scheduling group of a core, as a mask: config.group_warps warps in
+// order, regardless of blocks.
 std::vector<Warps> groups_of_warps(const Config& config, const CoreShape& shape);
 
 // Groups of warps; in each of them all warps in turn.
