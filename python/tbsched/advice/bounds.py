@@ -218,7 +218,8 @@ class _BoundedProgram:
         self._stream_count = count_streams(streams) + self._nodes
 
     def all_ends(self, most: int) -> list[Ends] | None:
-        """Returns the launches' ends for each latent state and order; None: more than ``most``.
+        """Returns the end times of the launches, for each latent state and each order in which
+        waiting launches may be taken; None: there are more than ``most``.
 
         Also None if the prediction is not among them: where host threads decide who comes first,
         orders of launches do not have all.
@@ -240,7 +241,8 @@ class _BoundedProgram:
     def some_ends(
         self, shortest: list[Launch], longest: list[Launch], predictions: int
     ) -> list[Ends]:
-        """Returns the ends of predictions with the shortest, the longest and random durations."""
+        """Returns the end times of the launches in each of some predictions: with the shortest, the
+        longest and then random durations."""
         states = itertools.cycle(self.spec.initial_states(self._policy))
         draw = np.random.default_rng(0)
         count = len(shortest)
@@ -258,8 +260,8 @@ class _BoundedProgram:
         return Ties(seq, self.spec, self._policy, self._interval, self._issue_times)
 
     def begin_bounds_ns(self, low: list[Durations], high: list[Durations]) -> tuple[int, int]:
-        """Returns between which times the first block of all starts. No launch has ended then, so
-        that durations do not matter; but copies may have."""
+        """Returns the earliest and the latest time, in ns, at which the first block of all can
+        start. No launch has ended then, so that durations do not matter; but copies may have."""
         if not self._hidden_kernels and not self._copies_ns.any():
             trace = self._predicted(self.seq, self.spec, self._policy)
             begin_ns = int(trace.timeline["start_ns"].min())
@@ -270,23 +272,26 @@ class _BoundedProgram:
         return int(self._earliest_ns(low)[0].min()), latest_ns
 
     def _driver_ns(self, launch: int) -> int:
-        """Returns for how many ns the driver's kernels alone can keep a launch out, at most."""
+        """Returns an upper bound of the ns for which the driver's kernels alone can keep a launch
+        out."""
         _, _, full = self.room.weights([launch], [launch], self.room.sms[launch])
         return max_full_ns(self._hidden, np.ones(len(self._hidden)), full, 0.0)
 
     def _earliest_ns(self, durations: list[Durations]) -> tuple[Int64Array, Int64Array]:
-        """Returns the earliest start and end of each launch in ns, without lack of room."""
+        """Returns the earliest start and the earliest end of each launch, int64 ns (launches,)
+        each: those if room never lacks."""
         return self._run_alone(self._shortest_ns(durations), queues=MAX_LAUNCHES, least=True)
 
     def _shortest_ns(self, durations: list[Durations]) -> list[int]:
-        """Returns the ns that each launch takes at least."""
+        """Returns a lower bound of the ns that each launch takes."""
         return [
             min_span_ns(blocks, at_once) - self.spec.exit_latency_ns
             for blocks, at_once in zip(durations, self.room.at_once, strict=True)
         ]
 
     def min_ends_ns(self, durations: list[Durations]) -> list[tuple[int, int]]:
-        """Returns for each launch the least end of its last block and its least duration, in ns."""
+        """Returns for each launch a lower bound of the end of its last block, and of its duration,
+        in ns."""
         return list(
             zip(self._earliest_ns(durations)[1].tolist(), self._shortest_ns(durations), strict=True)
         )
@@ -330,7 +335,8 @@ class _BoundedProgram:
         return self._max_full_ns(everyone, everyone, durations, min(self.room.sms, key=len), None)
 
     def _longest_ns(self, durations: list[Durations]) -> list[int]:
-        """Returns the ns that each launch takes at most after it may start, if there is room."""
+        """Returns an upper bound of the ns that each launch takes from when it may start, if room
+        never lacks."""
         exit_ns = self.spec.exit_latency_ns
         return [
             blocks.longest - exit_ns + self._dispatch_ns(k) for k, blocks in enumerate(durations)
@@ -343,7 +349,8 @@ class _BoundedProgram:
 
     @functools.cached_property
     def _station_delays_ns(self) -> dict[int, int]:
-        """Ns by which contention for each copy station can delay the work that waits for it."""
+        """For each copy station an upper bound of the ns by which contention there can delay the
+        work that waits for it."""
         if not self.transfers:
             return {}
         kernel_ns = (
@@ -359,7 +366,8 @@ class _BoundedProgram:
 
     @functools.cached_property
     def _copies_ns(self) -> Int64Array:
-        """Ns by which contention of copies can delay each launch, int64 (launches,)."""
+        """Upper bound of the ns by which contention of copies can delay each launch, int64
+        (launches,)."""
         no_spans = [0] * len(self.seq.launches)
         delays = np.zeros(len(no_spans), np.int64)
         for station, delay_ns in self._station_delays_ns.items():
@@ -371,7 +379,8 @@ class _BoundedProgram:
         return delays
 
     def _max_wait_ns(self, launch: int, durations: list[Durations]) -> int:
-        """Returns the longest time in ns for which others can keep a ready launch out."""
+        """Returns an upper bound of the ns for which other launches can keep a ready launch from
+        entering."""
         sms = self.room.sms[launch]
         others = np.flatnonzero(self._may_overlap[launch]).tolist()
         all_ = sorted({launch, *others})
@@ -393,8 +402,16 @@ class _BoundedProgram:
         self, near: list[int], everyone: list[int], durations: list[Durations], sms: frozenset[int],
         last: int | None,
     ) -> int:  # fmt: skip
-        """Returns the longest time in ns for which ``sms`` can be full for a launch of ``near``.
-        One block is not among those that run: the last one of ``last``, or of any launch."""
+        """Returns an upper bound of the ns for which the SMs ``sms`` can be full for some launch.
+
+        Args:
+            near: the launches that can be on these SMs.
+            everyone: those, and the others that can run meanwhile.
+            durations: of all launches.
+            sms: the SMs.
+            last: the launch whose last block is not among those that run; None: one of any launch
+                is not.
+        """
         weighed, weights, full = self.room.weights(near, everyone, sms)
         if self._hidden:
             weights = np.ones(len(weighed))
@@ -411,7 +428,13 @@ class _BoundedProgram:
         return max_full_ns([*running, *self._hidden], weights, full, excluded)
 
     def _max_weight_at_once(self, launches: list[int], weights: list[float]) -> float:
-        """Returns the most that launches weigh at once; of each exclusive row only one counts."""
+        """Returns the greatest sum of the weights of launches that can run at the same time. Of
+        those that never do (_exclusive_rows) only the heaviest counts.
+
+        Args:
+            launches: their numbers.
+            weights: of each of these, with all of its blocks.
+        """
         row_weights = np.zeros(len(self._may_overlap))
         np.maximum.at(row_weights, self._exclusive_rows[launches], weights)
         return float(row_weights.sum())
@@ -430,13 +453,15 @@ class _BoundedProgram:
         return row_of
 
     def _dispatch_ns(self, launch: int) -> int:
-        """Returns how late, in ns, a launch with room can be taken, counted from when it may be."""
+        """Returns an upper bound of the ns from when a launch may be taken until the scheduler
+        takes it, if it has room."""
         others = np.flatnonzero(self._may_overlap[launch]).tolist()
         in_clusters = self.seq.launches[launch].cluster > 1
         return self._max_scheduler_ns(others, in_clusters) + self._watch_delay_ns
 
     def _max_scheduler_ns(self, others: list[int], in_clusters: bool = False) -> int:
-        """Returns for how many ns the scheduler can be busy with other launches, at most."""
+        """Returns an upper bound of the ns for which the scheduler can be busy with these other
+        launches. ``in_clusters``: whether the launch that waits has clusters."""
         spec = self.spec
         launches = self.seq.launches
         turns = 2 * (len(others) + self._hidden_kernels)
@@ -497,7 +522,15 @@ class _BoundedProgram:
     def _run_alone(
         self, spans_ns: list[int], queues: int, *, least: bool = False
     ) -> tuple[Int64Array, Int64Array]:
-        """Returns starts and ends in ns if launches run for ``spans_ns`` and never lack room."""
+        """Returns the start and the end of each launch, int64 ns (launches,) each, if it runs for
+        ``spans_ns`` and room never lacks.
+
+        Args:
+            spans_ns: how long each launch runs.
+            queues: number of hardware queues.
+            least: whether copies take the least time that they can; else those that are counted
+                take none.
+        """
         copying = self.transfers
         transfers = copying.shortest() if least else copying.without_counted()
         rows = self._trace(spans_ns, queues, transfers, least=least).timeline
@@ -507,7 +540,15 @@ class _BoundedProgram:
         self, spans_ns: list[int], queues: int, transfers: Iterable[Transfer], *,
         least: bool = False,
     ) -> Trace:  # fmt: skip
-        """Returns the prediction where room never lacks, given spans of launches and transfers."""
+        """Returns the prediction if room never lacks: on a device with enough SMs, and launches of
+        one block.
+
+        Args:
+            spans_ns: how long each launch runs.
+            queues: number of hardware queues.
+            transfers: the copies and memsets.
+            least: as for _run_alone().
+        """
         count = len(self.seq.launches)
         sms = 2 * count + 1
         roomy = replace(
@@ -532,7 +573,8 @@ class _BoundedProgram:
 
 
 def _ends_of(trace: Trace) -> Ends:
-    """Returns the end of each launch's last block, in seconds after the first block of all."""
+    """Returns when the last block of each launch ends, in seconds after the first block of all
+    starts. Launches without end times are left out."""
     begin_ns = int(trace.timeline["start_ns"].min())
     ends = (placement.end_ns for placement in trace)
     return [(int(row.max()) - begin_ns) / 1e9 for row in ends if row is not None]
@@ -545,7 +587,8 @@ def _least_and_greatest(predictions: list[Ends]) -> tuple[Ends, Ends]:
 
 
 def _widened_by(program: _BoundedProgram, high: list[Durations]) -> tuple[str, ...]:
-    """Returns what makes the limits wide, in words, as far as the launches say it."""
+    """Returns sentences that say what makes the limits wide, as far as it shows in the program.
+    ``high``: the longest durations."""
     launches, copies, queues = (
         program.seq.launches,
         program.transfers,
@@ -576,7 +619,7 @@ def _numbered(launches: list[int]) -> str:
 
 
 def _check(seq: Sequence, spec: DeviceSpec) -> None:
-    """Checks that limits are known for such a program."""
+    """Refuses a program for which no limits are known."""
     if not seq.timed or not seq.launches:
         raise ValueError("makespan_bounds: sequence: launches with durations are needed")
     if len(seq.launches) > MAX_LAUNCHES:
@@ -662,7 +705,8 @@ def _interval(field: str, value: object) -> Interval:
 def _random_launches(
     shortest: list[Launch], longest: list[Launch], rng: np.random.Generator
 ) -> list[Launch]:
-    """Returns launches with random durations in their intervals, for all blocks or per block."""
+    """Returns the launches with durations drawn between the shortest and the longest ones: one for
+    all blocks of a launch, or one per block."""
     launches = []
     for low, high in zip(shortest, longest, strict=True):
         if low.duration == high.duration:

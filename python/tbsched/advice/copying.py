@@ -115,7 +115,8 @@ class TransferBounds:
             yield replace(work.transfer, duration=work.block_ns / 1e9) if kernel else work.transfer
 
     def without_counted(self) -> Iterator[Transfer]:
-        """Yields the same; those of an engine that :meth:`max_delay_ns` counts take no time."""
+        """Yields the same as uncontended(), but those of an engine that :meth:`max_delay_ns` counts
+        take no time."""
         for work, alone in zip(self._work, self.uncontended(), strict=True):
             counted = self._streams_of.get(work.station, 0) > 1 and not work.pageable
             yield replace(alone, duration=0.0) if counted else alone
@@ -153,7 +154,8 @@ class TransferBounds:
 
     @property
     def _max_slowdown(self) -> float:
-        """Greatest factor by which a copy in the other direction slows a copy down."""
+        """Greatest factor by which a copy takes longer while another one moves bytes in the other
+        direction."""
         spec = self._spec
         if sum(lines > 0 for lines in self._streams_of.values()) < 2:
             return 1.0

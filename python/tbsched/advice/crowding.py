@@ -72,7 +72,8 @@ def min_span_ns(durations: Durations, at_once: int) -> int:
 def max_full_ns(
     durations: list[Durations], weights: Float64Array, full: float, spared: float
 ) -> int:
-    """Returns the longest time in ns for which running blocks can weigh ``full``, each run once.
+    """Returns the longest time in ns for which blocks that run can weigh ``full`` together, if each
+    block runs once.
 
     Args:
         durations: of each launch.
@@ -96,7 +97,8 @@ def max_full_ns(
 
 
 def _max_time_by_area_ns(values: Int64Array, weights: Float64Array, full: float) -> int:
-    """Returns the longest t in ns at which sums of weight * min(duration, t) reach ``full`` * t."""
+    """Returns the longest t, in ns, at which the sum of weight * min(duration, t) over all blocks
+    is ``full`` * t at least."""
     area = float(values @ weights)
     longer = 0.0  # weight of the blocks that run longer than t
     for value, block_weight in zip(values.tolist(), weights.tolist(), strict=True):

@@ -59,17 +59,19 @@ class MovableUnits:
         return len(self.events)
 
     def allows(self, order: tuple[int, ...]) -> bool:
-        """Returns whether an order of units puts each behind all that it must follow."""
+        """Returns whether an order of the units keeps each unit behind all units that it must
+        follow."""
         place = np.empty(len(order), np.int64)
         place[list(order)] = np.arange(len(order))
         return bool((place[self._before] < place[self._after]).all())
 
     def places(self, order: Iterable[int]) -> tuple[int, ...]:
-        """Returns the places of all events in the sequence, in an order of the units."""
+        """Returns the places of all events in the sequence, if the units have this order."""
         return tuple(place for number in order for place in self.events[number])
 
     def sorted_by(self, weight: Callable[[int], Any]) -> tuple[int, ...]:
-        """Returns the units in a topological order, those of least weight as early as possible."""
+        """Returns an allowed order of the units, in which units of less weight come as early as
+        possible."""
         sorter = graphlib.TopologicalSorter[int](dict.fromkeys(range(len(self)), ()))
         for earlier, later in self._pairs:
             sorter.add(later, earlier)
@@ -85,7 +87,8 @@ class MovableUnits:
 
 
 def _grouped_places(sequence: Sequence) -> list[list[int]]:
-    """Returns the places of events in units: launches with their waits and records."""
+    """Returns units of events that move together, as the places of their events in the sequence: a
+    launch with the waits right before it and the records right after it in its stream."""
     units: list[list[int]] = []
     last: Event | None = None
     for place, event in enumerate(sequence):
@@ -120,7 +123,8 @@ class _Dependences:
         self._last_value_use: dict[str, int] = {}  # last write of each value, or wait for it
 
     def add(self, place: int, event: Event) -> None:
-        """Adds the pairs of an event with the events before it."""
+        """Adds, for an event, the pairs (earlier place, its place) of all earlier events that must
+        stay before it."""
         self._add_stream_order(
             place, getattr(event, "stream", None), isinstance(event, Synchronize | HostCall)
         )
@@ -143,7 +147,9 @@ class _Dependences:
             self.pairs.add((earlier, later))
 
     def _add_stream_order(self, place: int, stream: object, only_waits: bool) -> None:
-        """Adds the pair of an event and the one before it in its stream."""
+        """Adds the pair of an event and the one before it in its stream; in the legacy stream, the
+        pairs with the last event of each stream. ``only_waits``: the event is a call that waits for
+        a stream."""
         if stream is None or only_waits:
             return
         if stream == LEGACY_STREAM:
@@ -157,7 +163,8 @@ class _Dependences:
         self._last_in_stream[stream] = place
 
     def _add_host_order(self, place: int, event: Event) -> None:
-        """Adds the pairs of a host thread's calls that wait for the GPU and its other calls."""
+        """Adds the pairs of an event with calls of its host thread. What is called before a wait
+        for the GPU stays before it, what is called after it behind."""
         host = getattr(event, "host", 0)
         self._add_pair(self._last_host_wait.get(host), place)
         # What a host call does may matter to all that comes later, such as memory that it frees.
@@ -179,7 +186,8 @@ def _recorded(event: Event) -> list[int]:
 
 
 def launches_of(sequence: Sequence, places: Iterable[int]) -> tuple[int, ...]:
-    """Returns the numbers of the launches in an order of the events' places."""
+    """Returns the numbers of the launches of a sequence, if its events have the order of
+    ``places``."""
     counts = [len(event.launches) for event in sequence]
     first = [0, *itertools.accumulate(counts)]
     return tuple(k for place in places for k in range(first[place], first[place + 1]))

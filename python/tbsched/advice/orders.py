@@ -164,7 +164,8 @@ class _Search:
         ]
 
     def _kind(self, places: list[int], host: tuple[float, ...] | None) -> Hashable:
-        """Returns a key that is equal for units that can be exchanged without any effect."""
+        """Returns a key of a unit of events. Units with equal keys can be exchanged without any
+        effect."""
         events = [self.sequence.events[place] for place in places]
         unnamed = [
             replace(event, name=None) if isinstance(event, Launch) else event for event in events
@@ -226,7 +227,8 @@ class _Search:
                     break
 
     def _neighbours(self, rng: random.Random) -> Iterator[tuple[int, ...]]:
-        """Yields orders in which one unit has moved, or two are exchanged, in random order."""
+        """Yields orders that differ from the best one in one unit that has moved, or in two that
+        are exchanged; at random."""
         count, movable = len(self.order), set(self.units.movable)
         codes = range(count * count)
         for code in rng.sample(codes, min(len(codes), _MAX_NEIGHBOURS)):

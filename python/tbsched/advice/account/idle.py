@@ -106,13 +106,16 @@ def idle_parts(
     activity: Activity, rows: Int64Array, idle_times: Intervals, others: list[Intervals],
     times: HostTime, labels: Labels,
 ) -> Idle:  # fmt: skip
-    """Returns the idle times of a GPU, and why it was idle in each part of them.
+    """Returns the idle times of a GPU, each divided into parts, and the cause of each part as a
+    label.
 
     Args:
-        activity, rows: of the profile, and the work of the GPU in it.
-        idle_times: when none of it ran.
-        others: when work ran on other GPUs.
-        times, labels: what host threads did, and numbers of causes.
+        activity: the profile.
+        rows: the GPU's rows of ``activity.work``.
+        idle_times: when none of them ran.
+        others: of each other GPU when work ran there.
+        times: what the host threads did.
+        labels: the causes and their numbers; new ones are added.
     """
     order, next_ = ended_by(activity, rows, idle_times)
     lateness = HostLateness(
@@ -132,7 +135,8 @@ def idle_parts(
 def ended_by(
     activity: Activity, rows: Int64Array, intervals: Intervals
 ) -> tuple[Int64Array, Int64Array]:
-    """Returns a GPU's rows by start, and for each interval the row that starts at its end."""
+    """Returns a GPU's rows of ``activity.work`` sorted by start; and for each interval the row that
+    starts when it ends, int64 (intervals,), ``UNKNOWN``: none does."""
     start = activity.work["start_ns"]
     order = rows[np.lexsort([rows, start[rows]])]
     index = np.searchsorted(start[order], intervals.end, side="left")
@@ -141,7 +145,8 @@ def ended_by(
 
 
 def _ended_before(activity: Activity, order: Int64Array, intervals: Intervals) -> Int64Array:
-    """Returns the row of work that ended last before each interval; ``UNKNOWN``: none did."""
+    """Returns the row of work that ended last before each interval begins, int64 (intervals,);
+    ``UNKNOWN``: none did."""
     ends = activity.work["end_ns"]
     by_end = order[np.argsort(ends[order], kind="stable")]
     last = np.searchsorted(ends[by_end], intervals.begin, side="right") - 1
@@ -191,8 +196,8 @@ class HostLateness:
         )
 
     def host_parts(self, others: list[Intervals]) -> Overlaps:
-        """Returns what the host did until it had launched the work that ended each interval.
-        ``others``: when work ran on other GPUs."""
+        """Returns the part of each interval until the host had launched the work that ended it,
+        with a label for what the host did."""
         late = np.flatnonzero(self.is_late & (self.until > self._intervals.begin))
         if not len(late):
             return NO_OVERLAPS
@@ -227,7 +232,18 @@ class HostLateness:
     def _host_label(
         self, row: int, inside: int, scope: int, after: int, after_in: int, kernel: int, loads: int
     ) -> tuple[str, str]:
-        """Returns the cause and name of what the host did before it launched a kernel."""
+        """Returns the cause and the name of what the host did before it launched a kernel.
+
+        All arguments but the last are indices of names in the profile; ``UNKNOWN``: there is none.
+
+        Args:
+            row, inside: the call or function that the host was in, and what encloses it.
+            scope: the annotation around it.
+            after, after_in: the last call before it that waited for the GPU, and what encloses
+                that.
+            kernel: what was launched.
+            loads: whether the kernel was loaded meanwhile.
+        """
         names = self._activity.names
 
         def named(name: int, outer: int) -> str:
@@ -244,7 +260,8 @@ class HostLateness:
         return HOST, what if after == UNKNOWN else f"{what}{AFTER}{named(after, after_in)}"
 
     def _split_by_other_gpus(self, parts: Overlaps, others: list[Intervals]) -> Overlaps:
-        """Returns calls that wait, split into the time while other GPUs run, and the rest."""
+        """Returns the calls that wait, divided into times in which other GPUs ran and times in
+        which none did. The label of the former says that the call waited for another GPU."""
         running = joined(concatenated(others))
         begin, end = int(parts.begin.min()), int(parts.end.max())
         calls = Intervals(parts.begin, parts.end, np.arange(len(parts.begin)))
@@ -261,7 +278,8 @@ class HostLateness:
         return concatenated(split)
 
     def _last_wait(self, indices: Int64Array) -> Int64Array:
-        """Returns the last waiting call that returned in each interval; ``UNKNOWN``: none did."""
+        """Returns, for each interval, the row of the last call of the host that waited for the GPU
+        and returned in it; ``UNKNOWN``: none did."""
         host = self._activity.host
         rows = np.flatnonzero(matching(self._activity, _WAITS) | blocking_copies(self._activity))
         waits = np.full(len(indices), UNKNOWN)
@@ -280,7 +298,13 @@ class HostLateness:
         return waits
 
     def _is_loading(self, row: Int64Array, interval: Int64Array) -> BoolArray:
-        """Returns in which parts a kernel was loaded: a loading call, or a long first launch."""
+        """Returns a mask of the parts in which a kernel was loaded: in a call that loads, or in the
+        first launch of a kernel if that took long.
+
+        Args:
+            row: of each part the host's row.
+            interval: of each part the index of its interval.
+        """
         activity, host, work = self._activity, self._activity.host, self._activity.work
         loading = matching(activity, _LOADS)
         launching = np.flatnonzero(matching(activity, _LAUNCHES))
@@ -298,7 +322,8 @@ class HostLateness:
         return found
 
     def gpu_parts(self, before: Int64Array) -> Overlaps:
-        """Returns why work waited on the GPU since its launch had returned, by parts of intervals.
+        """Returns the part of each interval after the launch of the next work had returned, with a
+        label for why the work waited on the GPU.
 
         Args:
             before: of each interval the row of ``activity.work`` that ended last before it.
@@ -323,7 +348,8 @@ class HostLateness:
         return concatenated([functions, others])
 
     def _with_functions(self, waits: Intervals) -> tuple[Overlaps, Intervals]:
-        """Returns parts of waits in which a host function held up the next work, and the rest."""
+        """Returns the parts of waits in which a host function held up the next work, labelled, and
+        what remains of the waits."""
         activity, functions = self._activity, self._activity.host_functions
         if not len(functions):
             return NO_OVERLAPS, waits
@@ -353,7 +379,8 @@ class HostLateness:
         return word, f"{what} on its way to the GPU" if word == HOST else what
 
     def _causes(self, indices: Int64Array, before: Int64Array) -> Int64Array:
-        """Returns the cause of each idle time, as an index in ``_WORDS``, int64."""
+        """Returns why the work that ended each interval waited on the GPU, as an index in
+        ``_WORDS``, int64 (indices,)."""
         work, next_ = self._activity.work, self._next[indices]
         is_first = before == UNKNOWN
         same = ~is_first & (work["stream"][before] == work["stream"][next_])
@@ -370,7 +397,8 @@ class HostLateness:
         return causes
 
     def _waits_in_stream(self, rows: Int64Array, call: re.Pattern[str]) -> BoolArray:
-        """Returns for which rows the thread made a stream wait since its launch before."""
+        """Returns a mask of the work before which its thread has called a wait in a stream, since
+        that thread's last launch."""
         host, work = self._activity.host, self._activity.work
         waits = np.flatnonzero(matching(self._activity, call))
         found = np.zeros(len(rows), np.bool_)
@@ -399,8 +427,8 @@ def _names_of(activity: Activity, rows: Int64Array) -> Int64Array:
 
 
 def maker(activity: Activity, times: HostTime, rows: Int64Array) -> Int64Array:
-    """Returns the row that encloses each call, unless it is an annotation: who made the call. A
-    function that is built into Python says little, so who called it is told, too."""
+    """Returns the row of the host that made each call, int64 (rows,); ``UNKNOWN``: none, or an
+    annotation. For a function that is built into Python, it is the function that called it, too."""
     built_in = np.array([name.startswith(_BUILT_IN) for name in activity.names], np.bool_)
     host = activity.host
     is_call = host["kind"][rows] == CALL
@@ -411,7 +439,8 @@ def maker(activity: Activity, times: HostTime, rows: Int64Array) -> Int64Array:
 
 
 def _scope(activity: Activity, times: HostTime, rows: Int64Array) -> Int64Array:
-    """Returns the innermost annotation around each row of the host; ``UNKNOWN``: none."""
+    """Returns the row of the innermost annotation around each row of the host, int64 (rows,);
+    ``UNKNOWN``: none."""
     enclosing = np.where(rows == UNKNOWN, UNKNOWN, times.inside[rows])
     while True:
         is_other = (enclosing != UNKNOWN) & (activity.host["kind"][enclosing] != ANNOTATION)
@@ -421,7 +450,9 @@ def _scope(activity: Activity, times: HostTime, rows: Int64Array) -> Int64Array:
 
 
 def matching(activity: Activity, pattern: re.Pattern[str]) -> BoolArray:
-    """Returns a mask of the host's rows that are calls whose name matches a pattern."""
+    """Returns a mask of the rows of ``activity.host`` that are calls whose names match a
+    pattern.
+    """
     names = np.array([pattern.match(name) is not None for name in activity.names], np.bool_)
     host = activity.host
     if not len(host):
@@ -431,7 +462,8 @@ def matching(activity: Activity, pattern: re.Pattern[str]) -> BoolArray:
 
 
 def blocking_copies(activity: Activity) -> BoolArray:
-    """Returns a mask of the host's rows that are calls of copies which returned after the copy."""
+    """Returns a mask of the rows of ``activity.host`` that are calls of copies and returned only
+    after the copy had ended."""
     work = activity.work
     is_blocking = np.zeros(len(activity.host), np.bool_)
     moved = (work["kind"] == COPY) & (work["call"] != UNKNOWN)
@@ -442,7 +474,8 @@ def blocking_copies(activity: Activity) -> BoolArray:
 
 
 def clocks_disagree(activity: Activity, rows: Int64Array) -> bool:
-    """Returns whether more work than by chance starts before its launch call."""
+    """Returns whether so many of a GPU's rows start before their launch call that its clock cannot
+    fit that of the host."""
     work = activity.work
     call = work["call"][rows]
     known = rows[call != UNKNOWN]

@@ -36,7 +36,8 @@ def numbered(begin: Int64Array, end: Int64Array) -> Intervals:
 
 
 def cut_overlaps(intervals: Intervals) -> Intervals:
-    """Returns disjoint intervals: each moment belongs to the interval that began first."""
+    """Returns disjoint intervals, by begin: where some overlap, the time belongs to the one that
+    began first."""
     order = np.lexsort([intervals.end, intervals.begin])
     begin, end, of = intervals.select(order)
     if not len(begin):
@@ -47,7 +48,8 @@ def cut_overlaps(intervals: Intervals) -> Intervals:
 
 
 def joined(intervals: Intervals) -> Intervals:
-    """Returns the fewest disjoint intervals that cover the same time; ``owner``: their index."""
+    """Returns the fewest disjoint intervals that cover the same time, by begin. ``owner``: the
+    index of each."""
     begin, end, _ = cut_overlaps(intervals)
     if not len(begin):
         return NO_INTERVALS
@@ -56,7 +58,8 @@ def joined(intervals: Intervals) -> Intervals:
 
 
 def gaps(covered: Intervals, begin: int, end: int) -> Intervals:
-    """Returns a span's gaps between disjoint sorted intervals; ``owner``: how many are before."""
+    """Returns the parts of [begin, end) that disjoint sorted intervals do not cover. ``owner``: how
+    many of the intervals are before."""
     begins = np.maximum(np.append(begin, covered.end), begin)
     ends = np.minimum(np.append(covered.begin, end), end)
     between = Intervals(begins, np.maximum(ends, begins), np.arange(len(begins)))
@@ -81,21 +84,25 @@ NO_OVERLAPS = Overlaps(*np.zeros((4, 0), np.int64))
 
 
 def concatenated(parts: Iterable[Rows]) -> Rows:
-    """Returns the rows of one or more arrays of intervals, one array after the other."""
+    """Returns one table with the rows of several, one after the other. ``parts``: at least one
+    table of columns, such as Intervals."""
     tables = [*parts]
     made: Callable[..., Rows] = type(tables[0])
     return made(*map(np.concatenate, zip(*tables, strict=True)))
 
 
 def summed(keys: Int64Array, values: Int64Array, count: int) -> Int64Array:
-    """Returns the exact sum of the values of each key from 0 to ``count``, int64 (count,)."""
+    """Returns the exact sum of the values of each key, int64 (count,). Keys are 0 to ``count`` -
+    1.
+    """
     sums = np.zeros(count, np.int64)
     np.add.at(sums, keys, values)
     return sums
 
 
 def overlaps(intervals: Intervals, others: Intervals) -> Overlaps:
-    """Returns where intervals overlap others, which are disjoint and sorted."""
+    """Returns where intervals overlap others: a row for each such pair, with the time that both
+    have. ``others`` are disjoint and sorted."""
     low = np.searchsorted(others.end, intervals.begin, side="right")
     high = np.searchsorted(others.begin, intervals.end, side="left")
     count = np.maximum(high - low, 0)

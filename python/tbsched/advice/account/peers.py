@@ -128,7 +128,8 @@ def _buffer_waits(
     collectives: Collectives, gpu: Int64Array, end: Int64Array, last: Int64Array,
     late_gpu: Int64Array, early: BoolArray,
 ) -> tuple[Int64Array, Int64Array]:  # fmt: skip
-    """Returns the last start that each kernel may wait for, in ns, and the GPU that made it.
+    """Returns, for each kernel of a collective, the latest start of a peer for which it may have
+    waited, int64 ns; and the GPU of that peer, int64.
 
     A kernel that is done early leaves its bytes in buffers. If these were full, it waited until an
     earlier collective of the same GPUs made room: the last of those that all had started by then.
@@ -155,7 +156,7 @@ def _buffer_waits(
 
 
 def kernels_on(activity: Activity, gpu: int) -> Intervals:
-    """Returns when kernels that are no collectives ran on a GPU, disjoint and sorted."""
+    """Returns when kernels other than collectives ran on a GPU, disjoint and sorted."""
     work = activity.work
     kernels = work[(work["gpu"] == gpu) & np.isin(work["kind"], (KERNEL, GRAPH))]
     return joined(numbered(kernels["start_ns"], kernels["end_ns"]))
@@ -164,8 +165,8 @@ def kernels_on(activity: Activity, gpu: int) -> Intervals:
 def _slow_since(
     activity: Activity, kernels: Collectives, gpu: Int64Array, begin: Int64Array, end: Int64Array
 ) -> Int64Array:
-    """Returns since when each kernel is slowed down by kernels beside it, in ns; else its end.
-    Known only where the same collective also ran without any kernel beside it, some times."""
+    """Returns since when each kernel of a collective has been slowed down by other kernels of its
+    GPU, int64 ns; its end if it was not."""
     beside = np.zeros(len(gpu), np.bool_)
     for number in np.unique(gpu).tolist():
         rows = np.flatnonzero(gpu == number)
@@ -196,9 +197,8 @@ class Origin(NamedTuple):
 def explain_waits(
     parts: Overlaps, times: CollectiveTimes, activity: Activity, gpus: Sequence[int], labels: Labels
 ) -> tuple[Overlaps, dict[int, Origin]]:
-    """Returns parts in which each wait for a peer has the reason why that peer was late.
-
-    Also returns, by the label of such a part, where the reason lies.
+    """Returns the parts with each wait for another GPU divided by the reasons why that GPU was
+    late; and for each such label where the reason lies.
 
     Between two moments at which a pair of GPUs had nothing to do but the same collective, both
     spent the same time. What one waited, the other one did more of: the difference of their
@@ -264,7 +264,8 @@ class _Reasons(NamedTuple):
 def _moments(
     times: CollectiveTimes, activity: Activity, gpus: Sequence[int]
 ) -> list[tuple[Int64Array, Int64Array]]:
-    """Returns for each GPU the collectives that ended while no kernel ran, and when in ns."""
+    """Returns, for each GPU, the collectives that ended while no other kernel ran there: their
+    numbers and their ends in ns."""
     moments = []
     for gpu in gpus:
         kernels = np.flatnonzero(times.gpu == gpu)
@@ -280,7 +281,8 @@ def _moments(
 def _common_moments(
     moments: list[tuple[Int64Array, Int64Array]], gpu_a: int, gpu_b: int
 ) -> tuple[Int64Array, Int64Array]:
-    """Returns the ends of collectives that two GPUs share, on the clock of each, in ns."""
+    """Returns when the collectives ended that are moments of both GPUs, sorted, int64 ns: by the
+    clock of the first, and of the second."""
     (number_a, end_a), (number_b, end_b) = moments[gpu_a], moments[gpu_b]
     _, place_a, place_b = np.intersect1d(number_a, number_b, return_indices=True)
     end_a, end_b = end_a[place_a], end_b[place_b]
@@ -292,7 +294,16 @@ def _reasons(
     waits: Overlaps, mine_: Overlaps, theirs_: Overlaps, cuts: tuple[Int64Array, Int64Array],
     causes: _Causes, gpu: int,
 ) -> _Reasons:  # fmt: skip
-    """Returns the reasons of a GPU's waits for another one: what that one did more of."""
+    """Returns why a GPU waited for another one: for each time between two common moments, what the
+    other one did more of.
+
+    Args:
+        waits: those of this GPU for the other one.
+        mine_, theirs_: all parts of both GPUs.
+        cuts: the common moments, by the clock of each.
+        causes: of the labels.
+        gpu: this GPU.
+    """
     of_wait = np.searchsorted(cuts[0], waits.begin, side="right")
     windows = np.unique(of_wait)
     mine = _time_by_window(mine_, cuts[0], windows)
@@ -320,7 +331,12 @@ def _shares(
     cuts: Int64Array, window: Int64Array, label: Int64Array, rest: Int64Array,
     weight: Float64Array, windows: Int64Array, waits: Overlaps, of_wait: Int64Array,
 ) -> _Reasons:  # fmt: skip
-    """Returns the largest reasons of each window as shares; ``rest``: the label for the others."""
+    """Returns the reasons of each window, as shares that add up to 1.
+
+    Only the largest ones are kept; the others count together under ``rest``. ``window``, ``label``,
+    ``rest`` and ``weight`` are of each reason; ``windows`` are those with waits; ``of_wait`` is the
+    window of each wait.
+    """
     kept = weight > 0
     window, label, rest, weight = window[kept], label[kept], rest[kept], weight[kept]
     empty = np.setdiff1d(windows, window)  # in which the other one did no more of anything
@@ -345,7 +361,8 @@ _NO_REASON = np.iinfo(np.int64).max
 def _time_by_window(
     parts: Overlaps, cuts: Int64Array, windows: Int64Array
 ) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Returns the time of each label in windows between moments: window, label and ns."""
+    """Returns how long each label lasts in each window, a row for each pair that occurs: three
+    arrays with the window, the label, and the ns."""
     infinity = np.int64(2**62)
     edges = np.concatenate([[-infinity], cuts, [infinity]])
     chosen = Intervals(edges[windows], edges[windows + 1], windows)
@@ -359,7 +376,7 @@ def _time_by_window(
 
 
 def _sum_by_key(keys: Int64Array, ns: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Returns the distinct keys, and the sum of the ns of each."""
+    """Returns the distinct keys, ascending, and the sum of the ns of each; int64 both."""
     distinct, inverse = np.unique(keys, return_inverse=True)
     return distinct, summed(inverse, ns, len(distinct))
 
@@ -372,19 +389,20 @@ class _Causes(NamedTuple):
 
 
 def _causes(labels: Labels) -> _Causes:
-    """Returns the number of each label's cause, and the causes."""
+    """Returns the distinct causes of labels, and the number of the cause of each label."""
     numbers = {PEER: 0}
     of = [numbers.setdefault(cause, len(numbers)) for cause, _ in labels]
     return _Causes(np.array(of, np.int64), tuple(numbers))
 
 
 def _group_numbers(key: Int64Array) -> Int64Array:
-    """Returns for each key the number of its distinct value."""
+    """Returns for each key its rank among the distinct keys, int64 (keys,)."""
     return np.unique(key, return_inverse=True)[1]
 
 
 def _group_sums(values: np.typing.NDArray[np.generic], group: Int64Array) -> Float64Array:
-    """Returns for each value the sum of its group."""
+    """Returns for each value the sum of all values of its group, float64 (values,). ``group``: the
+    group of each."""
     sums = np.zeros(int(group.max(initial=-1)) + 1)
     np.add.at(sums, group, values)
     return sums[group]
@@ -394,7 +412,8 @@ def _origin(
     label: int, reasons_of_pairs: dict[tuple[int, int], _Reasons], peer: int, gpus: Sequence[int],
     labels: Labels, causes: _Causes,
 ) -> Origin:  # fmt: skip
-    """Returns the GPU at fault and why: the one waited for, or one for which that waited itself."""
+    """Returns which GPU was at fault, and why: the peer itself, or a third GPU for which the peer
+    waited."""
     if label > _NO_REASON - len(causes.names):
         cause = causes.names[_NO_REASON - label] if label < _NO_REASON else UNEXPLAINED
         return Origin(gpus[peer], cause, _MANY_REASONS)
@@ -412,7 +431,8 @@ def _origin(
 
 
 def _divide_waits(waits: Overlaps, reasons: _Reasons) -> Overlaps:
-    """Returns waits divided by the shares of their windows, exact to the nanosecond."""
+    """Returns the waits, each divided among the reasons of its window by their shares; each part
+    has the label of its reason. They add up to the wait to the nanosecond."""
     window = np.searchsorted(reasons.cuts, waits.begin, side="right")
     low = np.searchsorted(reasons.window, window, side="left")
     high = np.searchsorted(reasons.window, window, side="right")

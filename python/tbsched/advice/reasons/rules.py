@@ -56,7 +56,8 @@ class Rule:
 
 
 def _dependences(case: Case) -> tuple[bool | None, str]:
-    """Judges whether enough warps hide the latency between dependent instructions."""
+    """Returns whether there are enough warps to hide the latency between dependent instructions,
+    and why, in words."""
     each = case.code.warps_alone
     needed = math.ceil(each) * case.spec.processing_blocks
     words = (
@@ -68,7 +69,7 @@ def _dependences(case: Case) -> tuple[bool | None, str]:
 
 
 def _balance(case: Case) -> tuple[bool | None, str]:
-    """Judges whether each processing block has the same number of warps."""
+    """Returns whether each processing block has the same number of warps, and why, in words."""
     blocks = case.spec.processing_blocks
     left = case.warps % blocks
     return left == 0, f"{counted(case.warps, 'warp')} on {blocks} processing blocks" + (
@@ -77,12 +78,13 @@ def _balance(case: Case) -> tuple[bool | None, str]:
 
 
 def _one_wave(case: Case) -> tuple[bool | None, str]:
-    """Judges condition (1): all blocks run in one wave."""
+    """Returns whether all blocks run in one wave, condition (1), and why, in words."""
     return case.waves <= 1, f"{case.waves:.3g} waves"
 
 
 def _whole_waves(case: Case) -> tuple[bool | None, str]:
-    """Judges condition (2): the number of blocks is a multiple of the number of SMs."""
+    """Returns whether the number of blocks is a multiple of the number of SMs, condition (2), and
+    why, in words."""
     left = case.launch.blocks % case.spec.sms
     return left == 0, f"{counted(case.launch.blocks, 'block')} on {case.spec.sms} SMs" + (
         "" if left == 0 else f": {counted(left, 'SM has', 'SMs have')} one more"
@@ -90,12 +92,14 @@ def _whole_waves(case: Case) -> tuple[bool | None, str]:
 
 
 def _forced(case: Case) -> tuple[bool | None, str]:
-    """Judges condition (4), generalised: blocks spread evenly whatever the scheduler does."""
+    """Returns whether blocks spread evenly whatever the scheduler does, condition (4) generalised,
+    and why, in words."""
     return case.evenness.forced, case.evenness.reason
 
 
 def _skew(case: Case) -> tuple[bool | None, str]:
-    """Judges whether warps of measured instructions end at nearly the same time."""
+    """Returns whether warps end at nearly the same time, by measurements of their instructions
+    (None: there are none), and why, in words."""
     worst, where = -1, ""
     for opcode, distance in case.code.distances.items():
         found = _measured_skew(_figures_of(case, opcode), distance, case.warps)
@@ -109,14 +113,16 @@ def _skew(case: Case) -> tuple[bool | None, str]:
 
 
 def _filter(case: Case) -> tuple[bool | None, str]:
-    """Judges S_lc, all six conditions; (3) follows from what the GPU can hold."""
+    """Returns whether all six conditions of S_lc hold, and why, in words. (3) follows from what the
+    GPU can hold."""
     parts = (_one_wave, _whole_waves, _forced, _balance, _skew)
     against = [words for holds, words in (part(case) for part in parts) if holds is False]
     return not against, "; ".join(against) or "all six conditions hold"
 
 
 def _least_warps(case: Case) -> tuple[bool | None, str]:
-    """Judges minW2, for results: as many warps as an instruction needs at its distance."""
+    """Returns whether there are as many warps as the instructions of the code need at their
+    distances, minW2 for results (None: none was measured), and why, in words."""
     needed, where = 0, ""
     for opcode, distance in case.code.distances.items():
         figures = _figures_of(case, opcode)
@@ -139,7 +145,10 @@ def _least_warps(case: Case) -> tuple[bool | None, str]:
 
 
 def _transfers(case: Case) -> tuple[bool | None, str]:
-    """Judges 12.2.8: 400 + T <= D * W / 2 for each first use, T <= md * W / 2 between transfers.
+    """Returns whether warps hide the time of transfers, by 12.2.8 (None: the code does not say),
+    and why, in words.
+
+    It is 400 + T <= D * W / 2 for each first use, and T <= md * W / 2 between transfers.
 
     T is the time of as many transfers as warps, each of as many whole lines as any of them needs.
     The thesis knows all addresses; here the threads of a warp touch consecutive bytes of whole
@@ -178,7 +187,8 @@ def _figures_of(case: Case, opcode: str) -> Figures | None:
 
 
 def _measured_skew(figures: Figures | None, distance: int, warps: int) -> int | None:
-    """Returns the measured skew of warps in clocks, at the next smaller distance; None: none."""
+    """Returns by how many clocks warps of an opcode ended apart, as measured at this distance or
+    the next smaller one; None: nobody measured it."""
     if figures is None or not figures.ends:
         return None
     nearer = range(min(distance, _MAX_DISTANCE), 0, -1)

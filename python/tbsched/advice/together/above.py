@@ -29,7 +29,8 @@ MAX_FOR_ALL_ORDERS = 6  # launches
 
 
 def hang_above(problem: Problem, *, shrinks: bool = True) -> Decision:
-    """Returns whether a launch of a group can hang before it reaches the block scheduler.
+    """Returns whether a launch of a group can hang before it reaches the block scheduler: with a
+    witness, if one was found.
 
     All orders of up to six launches are tried; for more, the given order and those in which one
     launch comes first or last: then it is not known whether a hang was missed. Unless it shrinks,
@@ -52,7 +53,8 @@ def hang_above(problem: Problem, *, shrinks: bool = True) -> Decision:
 
 
 def _can_hang(spec: DeviceSpec, launches: tuple[Launch, ...]) -> bool:
-    """Returns whether launches may hang before they reach the block scheduler at all."""
+    """Returns whether there is anything that can keep launches from reaching the block scheduler:
+    kernels that are loaded, the legacy stream, or too many streams or launches."""
     numbered = {launch.stream for launch in launches if launch.stream is not None}
     streams = len(numbered) + sum(launch.stream is None for launch in launches)
     queued = streams > spec.hardware_queues and len(launches) > streams
@@ -103,7 +105,8 @@ def _witness_of_order(
 
 
 def _longest_wait(trace: Trace, launch: int) -> tuple[str, int]:
-    """Returns the cause of a launch's longest wait, and the launch that it waited behind."""
+    """Returns the cause of a launch's longest wait in a prediction, and the number of the launch
+    that it waited behind; -1: none."""
     assert trace.waits is not None
     waits = trace.waits[trace.waits["launch"] == launch]
     longest = waits[np.argmax(waits["end_ns"] - waits["begin_ns"])]

@@ -84,7 +84,8 @@ def _decide_with_other_work(problem: Problem, work: Operations, only_to_prove: b
 
 
 def _decide_room(problem: Problem, work: Operations, only_to_prove: bool) -> Decision:
-    """Returns whether the launches of the groups find room, whenever they arrive."""
+    """Returns whether all launches of the groups find room, in whatever order they arrive; with a
+    proof or a witness."""
     launches = tuple(alone(launch) for launch in problem.launches)
     launch_groups = (tuple(k for k in group if k < len(launches)) for group in problem.groups)
     groups = tuple(group for group in launch_groups if group)

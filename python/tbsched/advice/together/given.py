@@ -63,7 +63,7 @@ def has_other_work(sequence: Sequence) -> bool:
 
 
 def _holds_up_none(event: Event, others: tuple[Event, ...], launches: tuple[Launch, ...]) -> bool:
-    """Returns whether no launch can wait for an event that is not a launch.
+    """Returns whether an event that is not a launch is one for which no launch can wait.
 
     A call that waits for nothing only takes time, and launches may arrive at any time. A record
     without timing orders nothing, but in the legacy stream. A host function alone in its stream

@@ -41,8 +41,13 @@ class Limit:
 def limits_of(
     causes: Iterable[tuple[str, ...]], per_sm: Int32Array, beside_per_sm: Int32Array
 ) -> tuple[Limit, ...]:
-    """Returns a row per class of SMs, those with most SMs first. Of each SM are given: all that
-    refuses one block more, its blocks of the launch and of others."""
+    """Returns a row per class of SMs, those with most SMs first.
+
+    Args:
+        causes: of each SM all that refuses one block more there.
+        per_sm: of each SM how many blocks of the launch it has.
+        beside_per_sm: of each SM how many blocks of others it has.
+    """
     kinds: dict[tuple[tuple[str, ...], int, int], list[int]] = {}
     columns = zip(causes, per_sm.tolist(), beside_per_sm.tolist(), strict=True)
     for sm, kind in enumerate(columns):

@@ -154,8 +154,8 @@ def late_blocks(trace: Trace, launch: int) -> int:
 def stranded_blocks(
     spec: DeviceSpec, policy: str, stranding: Stranding
 ) -> tuple[int, tuple[Limit, ...]]:
-    """Returns how many blocks never start, and what refuses one more on each class of SMs. The
-    classes are empty if the cause is not the room of an SM."""
+    """Returns how many blocks never start, and for each class of SMs what refuses one more block
+    there. There are no classes if the cause is not the room of an SM."""
     if stranding.host is not None:
         return stranding.waiting, ()
     sequence, place = stranding.sequence, stranding.order.index(stranding.stranded)

@@ -41,7 +41,8 @@ def default_group(sequence: Sequence, spec: DeviceSpec) -> tuple[int, ...]:
 
 
 def arrival(problem: Problem, work: Operations, *, only_to_prove: bool) -> Decision:
-    """Returns whether the operations of groups surely happen, if all launches find room."""
+    """Returns whether the operations of all groups surely happen, provided that all launches find
+    room; with a witness if one was found."""
 
     def before(first: int, second: int) -> bool:
         """Returns whether the first event may be called before the second."""
@@ -63,7 +64,9 @@ def arrival(problem: Problem, work: Operations, *, only_to_prove: bool) -> Decis
 
 
 def _possible_hang(problem: Problem, sure: Happening) -> str:
-    """Returns words for an operation that may wait for ever, with cause and blocker."""
+    """Returns a sentence part: which operation may wait for ever, for what cause, and behind
+    which.
+    """
     number = sure.missing()[0]
     cause, behind = sure.why(number)
     words = f"{problem.name_of(number)} may wait for ever ({cause})"
@@ -107,7 +110,8 @@ def launch_pairs(work: Operations, spec: DeviceSpec, after: Pairs) -> Pairs:
 
 
 def called_pairs(work: Operations, pairs: Pairs) -> Pairs:
-    """Returns the pairs, and those of launches whose calls always have the same order."""
+    """Returns ``pairs``, and in addition the pairs of launches whose calls always have the same
+    order."""
     events = [row.event for row in work.rows[: work.launches]]
     more = [
         (first, second)
@@ -119,7 +123,7 @@ def called_pairs(work: Operations, pairs: Pairs) -> Pairs:
 
 
 def keeps_calls(work: Operations, order: tuple[int, ...]) -> bool:
-    """Returns whether launches may be called in an order."""
+    """Returns whether a program can call its launches in this order."""
     events = (work.rows[number].event for number in order)
     return not any(
         work.called_before[first] >> second & 1

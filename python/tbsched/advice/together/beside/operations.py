@@ -239,7 +239,8 @@ def _operation(number: int, event: Event, blocking: dict[object, bool]) -> Opera
 
 
 def _blocking_streams(sequence: Sequence) -> dict[object, bool]:
-    """Returns for each stream whether the legacy stream waits for it, as its work says."""
+    """Returns for each stream whether it is a blocking one, which the legacy stream waits for, as
+    its work says."""
     return {
         event.stream: not event.non_blocking
         for event in sequence
@@ -249,7 +250,8 @@ def _blocking_streams(sequence: Sequence) -> dict[object, bool]:
 
 
 def _unawaited(sequence: Sequence, kept: Set[int]) -> frozenset[int]:
-    """Returns the records without timing that nothing waits for, without given ones."""
+    """Returns the numbers of the records without timing that nothing waits for, but for those in
+    ``kept``."""
     others = (event for event in sequence if not isinstance(event, RecordEvent))
     awaited = {number for event in others for number in _cuda_events(event)}
     return frozenset(
@@ -264,8 +266,9 @@ def _unawaited(sequence: Sequence, kept: Set[int]) -> frozenset[int]:
 
 
 def _awaited_by_stream(sequence: Sequence, blocking: dict[object, bool]) -> frozenset[int]:
-    """Returns the records that may be the only work of a stream for which a host thread waits. The
-    record waits for the legacy stream, so the thread does."""
+    """Returns the numbers of the records that a host thread waits for by waiting for their stream,
+    as they may be its only work. Such a record waits for the legacy stream, and so the thread does.
+    """
     awaited_streams = {
         event.stream
         for event in sequence
@@ -283,7 +286,8 @@ def _awaited_by_stream(sequence: Sequence, blocking: dict[object, bool]) -> froz
 def _called_before(
     sequence: Sequence, rows: list[Operation], pairs: list[tuple[int, int]], unawaited: Set[int]
 ) -> tuple[Mask, ...]:
-    """Returns for each event a mask of those that are called before it in any order."""
+    """Returns for each event a mask of the events that are called before it in every order of
+    calls. Bit k stands for event k."""
     calls = {row.event for row in rows if row.is_held_call}
     free = {k for k, event in enumerate(sequence) if isinstance(event, Launch)} | unawaited
     before: list[Mask] = [
@@ -301,7 +305,8 @@ def _called_before(
 
 
 def _keep_order(first: Event, second: Event, waits: bool) -> bool:
-    """Returns whether two events keep the order of their calls."""
+    """Returns whether the second event is called after the first in every order of calls, as in the
+    program."""
     if getattr(first, "host", 0) != getattr(second, "host", 0):
         return False
     is_same_stream = _stream(first) == _stream(second) is not None
@@ -322,8 +327,12 @@ def _cuda_events(event: Event) -> frozenset[int]:
 
 
 def _transitive_closure(before: list[Mask]) -> tuple[Mask, ...]:
-    """Returns the masks with all that is before through others, too. Raises ValueError: there is a
-    circle."""
+    """Returns masks that also have what is before an event through other events. Raises ValueError:
+    an event is before itself.
+
+    Args:
+        before: of each event a mask of events that are before it.
+    """
     closed = list(before)
     remaining = set(range(len(closed)))
     done: Mask = 0
@@ -344,7 +353,7 @@ def _transitive_closure(before: list[Mask]) -> tuple[Mask, ...]:
 
 
 def queue_users(rows: Iterable[Operation]) -> int:
-    """Returns the number of streams and first graph nodes that take hardware queues."""
+    """Returns how many streams, and first nodes of graphs, take a hardware queue."""
     streams: set[object] = set()
     for number, row in enumerate(rows):
         if row.holds_queue:

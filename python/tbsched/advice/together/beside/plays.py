@@ -52,7 +52,8 @@ class Plays:
     predictions: int = 0
 
     def find_hang(self, sure: Happening) -> Stranding | None:
-        """Returns an order of calls in which an operation never happens; None: none is found.
+        """Plays orders of calls until an operation never happens, and returns that hang as a
+        witness; None: none was found.
 
         Args:
             sure: what is sure to happen in all orders.
@@ -69,7 +70,12 @@ class Plays:
         return None
 
     def _aimed_orders(self, sure: Happening) -> Iterator[tuple[int, ...]]:
-        """Yields orders in which calls come so that an operation waits for what cannot happen."""
+        """Yields orders of calls that are likely to hang: in each, what an operation waits for is
+        called before that operation.
+
+        Args:
+            sure: what is sure to happen in all orders.
+        """
         rows, earlier = self.work.rows, self.work.called_before
         for number in sure.missing()[:_MAX_AIMED_ORDERS]:
             pairs = [
@@ -85,8 +91,9 @@ class Plays:
                 yield order
 
     def _orders(self) -> Iterator[tuple[int, ...]]:
-        """Yields all orders of calls, that of the sequence first. What delays nothing, and is not
-        asked about, is called as soon as it can be."""
+        """Yields all orders of calls that the program allows, that of the sequence first. An event
+        that delays nothing, and is in no group, is called as soon as it can be: its place makes no
+        difference."""
         earlier = self.work.called_before
         every = mask(range(len(earlier)))
         asked = {self.work.rows[k].event for group in self.problem.groups for k in group}
@@ -104,7 +111,8 @@ class Plays:
         return longer((), 0)
 
     def _hang_of_order(self, order: tuple[int, ...]) -> Stranding | None:
-        """Returns the hang of an order; None: there is none, or predictor and rules disagree."""
+        """Returns the hang if calls have this order, as a witness; None: there is none, or the
+        rules say that there is one and the predictor does not."""
         happening_ = self._happening_in(order)
         missing = happening_.missing()
         if not missing:
@@ -129,7 +137,8 @@ class Plays:
         )  # fmt: skip
 
     def _happening_in(self, order: tuple[int, ...]) -> Happening:
-        """Returns what happens in an order of calls, in which a hung host calls nothing more."""
+        """Returns which operations happen if calls have this order. A host thread that hangs calls
+        nothing more."""
         place = {event: k for k, event in enumerate(order)}
         calls: set[int] = set(order)
 
@@ -157,7 +166,8 @@ class Plays:
         )
 
     def _never_happening(self, order: tuple[int, ...], missing: list[int]) -> dict[int, int]:
-        """Returns the missing operations that never happen when played, with their blocks."""
+        """Plays an order, and returns which of the missing operations never happen: their numbers,
+        each with how many of its blocks never start."""
         rows = self.work.rows
         events: list[Event] = []
         probes: dict[int, int] = {}  # of a probe its number among the transfers
@@ -195,7 +205,8 @@ class Plays:
         return never
 
     def _quick_event(self, number: int) -> Event:
-        """Returns an event with kernels that never end, and other work that takes little time."""
+        """Returns an event of the program as it is played: its kernels never end, and all other
+        work takes little time."""
         event = self.work.sequence[number]
         if isinstance(event, Launch | GraphLaunch):
             short = Sequence([event])
@@ -230,14 +241,16 @@ class Plays:
 
 
 def _probe(stream: object, blocking: bool, host: int) -> HostFunction:
-    """Returns a host function that shows when a value or a call has happened."""
+    """Returns a host function that is put into a stream to show, by when it runs, that a value or a
+    call before it has happened."""
     if isinstance(stream, int | str):
         return HostFunction(stream=stream, non_blocking=not blocking, host=host)  # type: ignore[arg-type]
     return HostFunction(non_blocking=True, host=host)
 
 
 def _gaps(events: list[Event]) -> tuple[float, ...]:
-    """Returns delays of calls, in seconds: each is made when the one before has had effect."""
+    """Returns delays of calls, in seconds, that are so long that each call is made after the one
+    before has had its effect."""
     step = min(STEP, FOREVER / (2 * len(events)))
     latest: dict[int, int] = {}
     gaps = []
@@ -249,7 +262,8 @@ def _gaps(events: list[Event]) -> tuple[float, ...]:
 
 
 def _topological_order(before: list[int]) -> tuple[int, ...] | None:
-    """Returns the events in an order that the masks allow; None: there is a cycle."""
+    """Returns the numbers of the events in an order that the masks allow; None: there is a cycle.
+    ``before``: of each event a mask of those before it."""
     order: list[int] = []
     called = 0
     while len(order) < len(before):

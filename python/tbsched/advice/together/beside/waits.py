@@ -92,7 +92,7 @@ class Waits:
         }
 
     def waits_of(self, number: int) -> Iterator[Wait]:
-        """Yields all that an operation waits for."""
+        """Yields all waits of an operation, by its number."""
         rows = self.work.rows
         operation = rows[number]
         for other in operation.nodes:
@@ -118,7 +118,8 @@ class Waits:
                 yield Wait(record, "event")
 
     def records(self, number: int) -> list[int]:
-        """Returns the records of a CUDA event that may be the latest before a wait's call."""
+        """Returns the numbers of the records of a CUDA event that may be the last one called before
+        an operation that waits for that event."""
         rows = self.work.rows
         op = rows[number]
         assert isinstance(op.work, WaitEvent | Synchronize)
@@ -154,7 +155,8 @@ class Waits:
         return first != second and first in reachable([second], lambda k: self.work.rows[k].nodes)
 
     def _stream_waits(self, number: int, other: int) -> Iterator[Wait]:
-        """Yields the waits of work in a stream for earlier work."""
+        """Yields the waits of an operation for ``other``, an earlier operation, as both are in
+        streams."""
         own, row = self.work.rows[number], self.work.rows[other]
         stream, before = self._streams[number], self._streams[other]
         if stream == before:
@@ -188,7 +190,8 @@ class Waits:
             yield Wait(other, "copy_engine", False)
 
     def _host_waits(self, number: int, other: int) -> Iterator[Wait]:
-        """Yields waits for host calls that return, and waits of host calls for work."""
+        """Yields the waits of an operation for ``other``, an earlier operation, as one of them is a
+        call in which a host thread waits or sets up local memory."""
         own, row = self.work.rows[number], self.work.rows[other]
         if other in self._held_calls and (own.host == row.host or self._holds_others(other)):
             yield Wait(other, "host")
@@ -263,7 +266,7 @@ class Happening:
         return [k for group in self.groups for k in group if not self.happened(k)]
 
     def first_unmet(self, number: int) -> Wait | None:
-        """Returns the first wait of an operation that is never met; None: all are met."""
+        """Returns the first wait of an operation that is not sure to be met; None: all are."""
         for wait in self.rows[number]:
             if wait.awaited not in (self.ended if wait.for_end else self.begun):
                 return wait
@@ -271,7 +274,9 @@ class Happening:
         return Wait(writes[0], "value") if writes else None
 
     def chain(self, number: int) -> list[tuple[int, Wait]]:
-        """Returns the unmet wait of an operation, that of the awaited one, and so on."""
+        """Returns why an operation is not sure to happen, as a chain: the operation with its first
+        unmet wait, then the operation that it waits for with the first unmet wait of that, and so
+        on."""
         chain_: list[tuple[int, Wait]] = []
         seen, current = {number}, number
         while (wait := self.first_unmet(current)) is not None:
@@ -283,7 +288,8 @@ class Happening:
         return chain_
 
     def why(self, number: int) -> tuple[str, int | None]:
-        """Returns why an operation waits for ever: the cause, and the launch that holds it up."""
+        """Returns why an operation waits for ever: the cause, and the number of the launch that
+        holds it up; None: no launch does."""
         rows = self.waits.work.rows
         causes: list[str] = []
         last = number
@@ -302,7 +308,8 @@ class Happening:
 
 
 def writes_for(waits: Waits, number: int) -> list[int]:
-    """Returns the writes that end a wait for a value; none: it is not such a wait."""
+    """Returns the numbers of the writes that can end an operation's wait for a value; empty: it is
+    not such a wait."""
     wait = waits.work.rows[number].work
     if not isinstance(wait, WaitValue) or wait.value == 0:
         return []
@@ -316,7 +323,8 @@ def writes_for(waits: Waits, number: int) -> list[int]:
 
 
 def _may_lower(waits: Waits, number: int, write: int) -> bool:
-    """Returns whether some write may lower the value after ``write``, before the wait sees it."""
+    """Returns whether, between ``write`` and the wait ``number`` that needs its value, another
+    write may set a lower value."""
     wait = waits.work.rows[number].work
     assert isinstance(wait, WaitValue)
     rows = waits.work.rows
@@ -333,7 +341,8 @@ def _may_lower(waits: Waits, number: int, write: int) -> bool:
 
 
 def happening(waits: Waits, groups: Groups) -> Happening:
-    """Returns which operations surely begin and end: the least fixed point of their waits."""
+    """Returns which operations are sure to begin and to end, whatever the order: those whose waits
+    are all sure to be met (the least fixed point)."""
     work = waits.work
     count = len(work.rows)
     rows = tuple(tuple(waits.waits_of(number)) for number in range(count))
@@ -371,7 +380,8 @@ def happening(waits: Waits, groups: Groups) -> Happening:
 
 
 def _is_certain_wait(work: Operations, number: int, wait: Wait) -> bool:
-    """Returns whether no other record of the CUDA event can replace the awaited one."""
+    """Returns whether an operation waits for this one in every order of calls. It may not if
+    another record of the same CUDA event can be the one that it waits for."""
     waiter, record = work.rows[number], work.rows[wait.awaited].work
     if not isinstance(waiter.work, WaitEvent | Synchronize) or not isinstance(record, RecordEvent):
         return True
@@ -385,7 +395,8 @@ def _is_certain_wait(work: Operations, number: int, wait: Wait) -> bool:
 
 
 def sure_waits(work: Operations, spec: DeviceSpec) -> tuple[frozenset[int], ...]:
-    """Returns for each operation the launches whose end it awaits in every order of calls."""
+    """Returns for each operation the numbers of the launches that must end before it begins, in
+    every order of calls."""
 
     def before(first: int, second: int) -> bool:
         """Returns whether the first event is called before the second in every order."""

@@ -65,7 +65,7 @@ def _after_other_work(unproved: Unproved) -> Iterator[Fix]:
 
 
 def _exchange_key(problem: Problem, number: int) -> tuple[object, ...]:
-    """Returns a key that is equal for launches that can take each other's place."""
+    """Returns a key of a launch. Launches with equal keys can be exchanged without any effect."""
     groups = tuple(index for index, group in enumerate(problem.groups) if number in group)
     launch = problem.launches[number]
     is_ordered = launch.stream is not None or any(number in pair for pair in problem.after)
@@ -75,7 +75,8 @@ def _exchange_key(problem: Problem, number: int) -> tuple[object, ...]:
 
 
 def _missing_pairs(stranding: Stranding, after: Pairs) -> list[tuple[int, int]]:
-    """Returns new pairs that put the stranded launch before all that arrived before it."""
+    """Returns pairs of launches that are not in ``after`` yet, and keep a witness from happening:
+    the stranded launch comes before each launch that arrived before it."""
     before = stranding.order[: stranding.order.index(stranding.stranded)]
     pairs = [(stranding.stranded, other) for other in before]
     return [pair for pair in pairs if pair not in after]
@@ -96,7 +97,9 @@ def _is_solved(unproved: Unproved, pairs: Iterable[tuple[int, int]]) -> bool:
 
 
 def _minimal_pairs(unproved: Unproved, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Returns the pairs without those that the proof does not need."""
+    """Returns the fewest of these pairs that are found with which the problem is still proved
+    safe.
+    """
     for pair in list(pairs):
         others = [other for other in pairs if other != pair]
         if _is_solved(unproved, others):

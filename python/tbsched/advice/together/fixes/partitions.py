@@ -47,7 +47,9 @@ def _sms_for_others(problem: Problem, split: tuple[Partition, Partition], number
 
 
 def _splits(spec: DeviceSpec) -> Iterator[tuple[Partition, Partition]]:
-    """Yields splits of the SMs into a group and the rest, by the size of the group."""
+    """Yields pairs of partitions, a group of SMs and the rest of the SMs, by the size of the
+    group.
+    """
     if not spec.gpcs or not spec.coscheduled_sms:
         return
     sizes = set()

@@ -75,7 +75,8 @@ def set_up(unproved: Unproved) -> Iterator[Fix]:
 
 
 def grid(unproved: Unproved) -> Iterator[Fix]:
-    """Yields a fix with a smaller grid for the launch that loses the smallest share."""
+    """Yields at most one fix: a smaller grid for the launch that loses the smallest share of its
+    blocks by it."""
     problem = unproved.problem
     options = []
     for number, launch in enumerate(problem.launches):
@@ -91,7 +92,7 @@ def grid(unproved: Unproved) -> Iterator[Fix]:
 
 
 def registers(unproved: Unproved) -> Iterator[Fix]:
-    """Yields a fix with fewer registers for the launch that must give up least."""
+    """Yields at most one fix: fewer registers for the launch that must give up the fewest."""
     problem = unproved.problem
     options = []
     for number, launch in enumerate(problem.launches):

@@ -96,7 +96,8 @@ def _surely_ends(check: SafetyCheck, work: LaunchOrder) -> bool:
 def _with_kernel(
     sequence: Sequence, kernel: Launch, asking: SafetyCheck, stays: bool
 ) -> LaunchOrder:
-    """Returns the program's order and a kernel that arrives at any time; ``stays``: ends last."""
+    """Returns the launches of the program and their order, with a kernel added that arrives at any
+    time. ``stays``: whether it ends only after everything else."""
     work = work_of(Sequence([kernel, *sequence]), asking.specs)
     rest = (1 << len(work.launches)) - 2
     launches, before, groups = work.launches, work.ended_before, dict(work.groups)

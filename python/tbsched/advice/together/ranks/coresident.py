@@ -111,12 +111,14 @@ class SafetyCheck:
     def possible_hangs(
         self, sequence: Sequence, in_order: bool = True
     ) -> tuple[LaunchOrder, list[Standstill], str]:
-        """Returns the order of a program, what may hang it, and why that is not all."""
+        """Returns the launches of a program with their order, all standstills that may hang it, and
+        in words why that may not be all; empty: it is all."""
         work = work_of(sequence, self.specs, self.after, in_order)
         return work, *self.standstills_of(work)
 
     def standstills_of(self, work: LaunchOrder) -> tuple[list[Standstill], str]:
-        """Returns what may hang launches in some order, and why that is not all."""
+        """Returns all standstills that may hang these launches, and in words why that may not be
+        all; empty: it is all."""
         rooms = [
             GpuRoom(work, gpu, spec, policy_of(spec, self.policy), self.plays, self.deadline)
             for gpu, spec in enumerate(self.specs)
@@ -139,7 +141,8 @@ class SafetyCheck:
         return not found and not why
 
     def with_condition(self, fix: RankFix) -> RankFix:
-        """Returns a proved fix that says so if its proof needs the order of calls."""
+        """Returns a proved fix, whose words say so if it is proved only for the order of calls in
+        the program."""
         if self.is_safe(fix.sequence, in_order=False):
             return fix
         return replace(fix, text=f"{fix.text} ({_IN_ORDER})")

@@ -90,7 +90,8 @@ class History:
     def random_scene(
         self, stuck: Stuck, specs: tuple[DeviceSpec, ...], rng: random.Random
     ) -> Scene:
-        """Returns random events on the GPU of stuck launches: which blocks stay, and until when."""
+        """Returns random events for the GPU on which launches shall be stuck: which blocks of other
+        kernels stay there until which step, and when these come."""
         gpu = self.work.launches[stuck.order[0]].gpu
         first = rng.choice((0, max(len(other.order) for other in self.standstill.stuck)))
         last = first + len(stuck.order)
@@ -113,8 +114,14 @@ class History:
         self, scenes: dict[Stuck, Scene], base: BlockDurations,
         play: Callable[[TimedProgram], Trace],
     ) -> tuple[BlockDurations, Trace]:  # fmt: skip
-        """Returns durations with which blocks end when scenes say, and the trace with them.
-        ``base``: durations of blocks that end as soon as they can."""
+        """Returns durations of blocks with which blocks end at the steps that the scenes say, and
+        the prediction with these durations.
+
+        Args:
+            scenes: for each GPU with stuck launches what happens there.
+            base: durations of blocks that end as soon as they can.
+            play: predicts a program.
+        """
         stay = base
         trace = play(self.delayed_program(stay, scenes, ends=False))
         for _ in range(_MAX_ROUNDS):
@@ -128,8 +135,14 @@ class History:
     def delayed_program(
         self, stay: BlockDurations, scenes: dict[Stuck, Scene], ends: bool = True
     ) -> TimedProgram:
-        """Returns the program with some durations, and the delay of each call in seconds. Unless
-        ``ends``, launches of the standstill stay even if they find room."""
+        """Returns the program with other durations of blocks, and the delay of each call in
+        seconds, so that launches arrive at the steps of the scenes.
+
+        Args:
+            stay: the durations of each launch's blocks, in seconds.
+            scenes: for each GPU with stuck launches what happens there.
+            ends: whether launches of the standstill end if they find room.
+        """
         arrives: dict[int, float] = {}
         for stuck, scene in scenes.items():
             arrives |= scene.comes
@@ -151,7 +164,8 @@ class History:
         return with_durations(self.sequence, stay), gaps
 
     def stays_stuck(self, stuck: Stuck, trace: Trace) -> bool:
-        """Returns whether launches still lack room in a trace after all that ends has ended."""
+        """Returns whether in a prediction all launches that shall be stuck lack room even after
+        everything has ended that ends."""
         late = self.long * _FOREVER / 2 * 1e9
         return all(
             bool(((trace[k].smid < 0) | (_starts_ns(trace, k) > late)).any())
@@ -161,7 +175,8 @@ class History:
     def _lengthened(
         self, base: BlockDurations, scenes: dict[Stuck, Scene], trace: Trace
     ) -> BlockDurations:
-        """Returns durations with which blocks that start as in a trace end when scenes say."""
+        """Returns durations with which blocks end at the steps that the scenes say, if they start
+        as in a prediction."""
         longer = [list(row) for row in base]
         for stuck, scene in scenes.items():
             until = {}
@@ -180,7 +195,8 @@ class History:
         return longer
 
     def _begin_ns(self, number: int, trace: Trace) -> Float64Array:
-        """Returns when the durations of a launch's blocks begin, in ns: when its group has met."""
+        """Returns from when the duration of each block of a launch counts, float64 ns (blocks,):
+        its start, or when its group has met."""
         launch = self.work.launches[number]
         starts = _starts_ns(trace, number)
         if launch.meets not in self.work.groups:
@@ -189,7 +205,8 @@ class History:
         return np.full_like(starts, max(_starts_ns(trace, k).max() for k in group))
 
     def _held_up_by(self, number: int, stuck: Stuck, scene: Scene) -> list[int]:
-        """Returns the ending kernels that a launch waits for; none: its host calls it late."""
+        """Returns the numbers of the kernels that keep a launch from arriving until they end;
+        empty: it arrives when its host calls it."""
         called_later = any(k > number for k in stuck.order[: stuck.order.index(number)])
         if scene.late and not called_later:
             return []
@@ -204,7 +221,8 @@ def durations(work: LaunchOrder, rng: random.Random) -> BlockDurations:
 
 
 def spread(launch: Launch, rng: random.Random, share: float = UNEVEN) -> list[float]:
-    """Returns durations of a launch's blocks, up to a share longer; empty: it has none."""
+    """Returns a duration for each block of a launch, in seconds: its own, longer by a random share
+    of up to ``share``; empty: it has none."""
     given = launch.block_durations()
     if given is None:
         return []
@@ -214,7 +232,8 @@ def spread(launch: Launch, rng: random.Random, share: float = UNEVEN) -> list[fl
 
 
 def with_durations(sequence: Sequence, stay: BlockDurations) -> Sequence:
-    """Returns the program with other durations of blocks; an empty row changes nothing."""
+    """Returns the program with these durations of blocks, a row of seconds for each launch. An
+    empty row keeps the launch's own."""
     return with_launches(
         sequence,
         [
@@ -232,7 +251,9 @@ def _random_stay(spec: DeviceSpec, first: int, last: int, rng: random.Random) ->
 
 
 def _random_sms(spec: DeviceSpec, rng: random.Random) -> frozenset[int]:
-    """Returns random SMs: all, some, one of each of some TPCs, or some TPCs of each GPC."""
+    """Returns a random set of SMs: all, some, one of each of some TPCs, or some TPCs of each
+    GPC.
+    """
     way, per_tpc = rng.randrange(4), spec.sms_per_tpc
     if way == 0:
         return frozenset(range(spec.sms))

@@ -53,7 +53,8 @@ class GpuRoom:
     _answers: dict[object, bool] = field(default_factory=dict)
 
     def stuck(self, arrived: Mask) -> list[Stuck]:
-        """Returns all ways in which launches that meet others may lack room; none: they never do.
+        """Returns each way in which some of the launches that have arrived may lack room for ever;
+        empty: they surely all find room.
 
         Args:
             arrived: the launches of this GPU that have arrived, and whose groups do not end.
@@ -83,10 +84,16 @@ class GpuRoom:
         return list(ways.values())
 
     def _held_up(self, order: tuple[int, ...], whole: int, arrived: Mask) -> list[int] | None:
-        """Returns why the next launch may not be resident; None: it surely is.
+        """Returns which launch may find no room, so that ``order[whole]`` may not become resident;
+        None: it surely does.
 
-        None: it is sure to be. Else the kernel before it that may find no room; none: it may itself
-        find none, or no place among the resident grids.
+        []: the launch itself may find no room, or no place among the resident grids. Else [k]:
+        kernel k before it may find none.
+
+        Args:
+            order: in which launches arrive.
+            whole: how many of these are resident.
+            arrived: all that have arrived.
         """
         if whole >= self.spec.resident_grids:
             return []
@@ -123,7 +130,8 @@ class GpuRoom:
         return longer((), 0)
 
     def _others_beside(self, arrived: Mask) -> Mask:
-        """Returns a mask of other launches that may be on the GPU while some arrive, or before."""
+        """Returns a mask of other launches that may be on the GPU when some of ``arrived`` are
+        there or come."""
         ended, work = -1, self.work
         for number in members(arrived):
             ended &= work.ended_before[number]
@@ -137,7 +145,8 @@ class GpuRoom:
         )
 
     def _others_ahead(self, launch: int, arrived: Mask) -> Mask:
-        """Returns a mask of launches that may still arrive, and end, before another one does."""
+        """Returns a mask of other launches that may come before ``launch``, and end. ``arrived``:
+        those that stay."""
         work = self.work
         return mask(
             number
@@ -149,13 +158,14 @@ class GpuRoom:
         )
 
     def _cached(self, key: tuple[object, ...], answer: Callable[[], bool]) -> bool:
-        """Returns the answer to a question, computed once."""
+        """Returns answer() for a key, from a cache."""
         if key not in self._answers:
             self._answers[key] = answer()
         return self._answers[key]
 
     def _prove_next(self, order: tuple[int, ...], arrived: Mask) -> bool:
-        """Returns whether the last launch is proved to be resident behind the others in order."""
+        """Returns whether the last launch of ``order`` is proved to find room behind the others,
+        which are resident."""
         ahead = [self._others_ahead(number, arrived) for number in order]
         if self._finds_room(order, self.work.launches[order[-1]], ahead):
             return True
@@ -165,7 +175,8 @@ class GpuRoom:
         return self._prove_together(order, tuple(itertools.pairwise(range(len(order)))))
 
     def _kernel_goes_on(self, order: tuple[int, ...], number: int, arrived: Mask) -> bool:
-        """Returns whether an ending kernel is proved to go on behind resident ones that stay."""
+        """Returns whether kernel ``number``, which ends, is proved to place at least one cluster at
+        a time behind the launches of ``order``, which are resident and stay."""
         kernel = self.work.launches[number]
 
         def goes_on() -> bool:
@@ -178,12 +189,14 @@ class GpuRoom:
         return self._cached(("kernel", order, number, arrived), goes_on)
 
     def _finds_room(self, order: tuple[int, ...], last: Launch, ahead: list[Mask]) -> bool:
-        """Returns whether the last launch is proved to be resident behind the others.
+        """Returns whether the launch ``last`` is proved to find room behind the others in
+        ``order``.
 
         Args:
-            order: launches of which each becomes resident when those before it are.
-            last: the last one, or a part of it.
-            ahead: of each those that may be on the GPU before it is resident, and end.
+            order: launches, the last one included. Each is resident before the next one arrives.
+            last: the last one, or one cluster of it.
+            ahead: of each of ``order`` a mask of launches that may be on the GPU before it, and
+                end.
         """
         ending = list(members(functools.reduce(operator.or_, ahead)))
         before = [[ending.index(k) for k in members(others)] for others in ahead]
@@ -208,7 +221,8 @@ class GpuRoom:
         return decision.safe is True
 
     def _all_fit(self, chosen: tuple[int, ...], beside: Mask) -> bool:
-        """Returns whether launches are proved to be resident, whatever their order of arrival."""
+        """Returns whether the launches ``chosen`` are proved to be resident, in whatever order they
+        arrive, with the launches ``beside``, which end."""
 
         def fit() -> bool:
             """Returns the answer, if it is not known yet."""
@@ -228,7 +242,8 @@ class GpuRoom:
         )
 
     def _block_fits(self, chosen: tuple[int, ...], beside: Mask, number: int) -> bool:
-        """Returns whether a block of an ending launch is proved to find room beside others."""
+        """Returns whether one cluster of launch ``number``, which ends, is proved to find room
+        while the launches ``chosen`` stay."""
         launch = self.work.launches[number]
 
         def fits() -> bool:
@@ -243,7 +258,7 @@ class GpuRoom:
         return self._cached(("block", frozenset(chosen), beside, number), fits)
 
     def _on_own_streams(self, numbers: Iterable[int]) -> tuple[Launch, ...]:
-        """Returns launches in streams of their own, as one GPU sees them."""
+        """Returns launches by their numbers, each in a stream of its own and on GPU 0."""
         return tuple(
             [
                 on_own_stream_and_gpu(self.work.launches[k], stream)

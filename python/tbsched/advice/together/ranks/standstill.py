@@ -43,8 +43,8 @@ class TooManySets(Exception):
 
 
 def standstills(work: LaunchOrder, rooms: list[GpuRoom]) -> Iterator[Standstill]:
-    """Yields what may hang the program, first what hangs by the order of calls alone. Raises
-    TooManySets: so that nothing is proved."""
+    """Yields all standstills that may hang the program; those first that its order of calls alone
+    makes sure. Raises TooManySets: there may be others."""
     sets = list(itertools.islice(_sets_that_may_not_end(work), MAX_SETS + 1))
     doubtful = []
     for groups in sets[:MAX_SETS]:
@@ -62,7 +62,8 @@ def standstills(work: LaunchOrder, rooms: list[GpuRoom]) -> Iterator[Standstill]
 
 
 def _sets_that_may_not_end(work: LaunchOrder) -> Iterator[frozenset[str]]:
-    """Yields sets of groups that may never end, the smallest first, closed under waiting."""
+    """Yields sets of the names of groups that may never end, the smallest first. With a group a set
+    also has the groups that wait for it."""
     waits: dict[str, set[str]] = {name: {name} for name in work.groups}
     for name, launches in work.groups.items():
         for other, others in work.groups.items():
@@ -86,7 +87,8 @@ def _standstills_for_room(
     work: LaunchOrder, rooms: list[GpuRoom], groups: frozenset[str], arrived: Mask,
     others: frozenset[str],
 ) -> Iterator[Standstill]:  # fmt: skip
-    """Yields the ways in which each whole arrived group lacks room for a launch."""
+    """Yields the standstills in which every group that has arrived whole, ``others``, has a launch
+    that lacks room."""
     by_gpu = [
         room.stuck(mask(k for k in members(arrived) if work.launches[k].gpu == room.gpu))
         for room in rooms

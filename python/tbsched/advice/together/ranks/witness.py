@@ -65,7 +65,7 @@ class WitnessSearch:
     plays: int = 0
 
     def witness(self, work: LaunchOrder, standstills: list[Standstill]) -> Witness | None:
-        """Returns delays with which the program hangs; None: none is found."""
+        """Returns a program and delays of its calls with which it hangs; None: none was found."""
         last_choice = None
         for sequence, delays in self._candidates(work, standstills):
             if time.monotonic() > self.deadline:
@@ -104,7 +104,8 @@ class WitnessSearch:
         return trace.hang if trace.hang is not None and self._keeps_order(trace) else None
 
     def _keeps_order(self, trace: Trace) -> bool:
-        """Returns whether launches arrive only when those before them are resident, in a trace."""
+        """Returns whether in a prediction the second launch of each pair of ``after`` starts only
+        when the first is resident whole."""
         for first, second in self.after:
             starts, later = trace[first].start_ns, trace[second].start_ns
             assert starts is not None  # a timed sequence has times
@@ -118,7 +119,7 @@ class WitnessSearch:
     def _candidates(
         self, work: LaunchOrder, standstills_: list[Standstill]
     ) -> Iterator[TimedProgram]:
-        """Yields programs and delays of calls with which a hang may come about."""
+        """Yields programs, each with delays of its calls in seconds, that may hang."""
         long = 1e-3 + 2 * sum(_longest_seconds(launch) for launch in work.launches)
         rng = random.Random(1)
         uneven = self._with_uneven_blocks(rng)
@@ -175,13 +176,14 @@ class WitnessSearch:
                 yield (history.delayed_program(stay, scenes),)
 
     def _play(self, candidate: TimedProgram) -> Trace:
-        """Returns the prediction of a program with delays of calls."""
+        """Returns the prediction of a program with delays of its calls."""
         self.plays += 1
         sequence, host = candidate
         return predict(sequence, list(self.specs), self.policy, host=host)
 
     def _delays_of_late_hosts(self, long: float) -> Iterator[list[float]]:
-        """Yields, for each host, delays in which only its first call is late."""
+        """Yields for each host a delay in seconds for each event: only the host's first call is
+        late, by ``long``."""
         hosts = sorted({event.host for event in self.sequence if hasattr(event, "host")})
         for late in hosts if len(hosts) > 1 else ():
             seen: set[int] = set()
@@ -204,7 +206,8 @@ class WitnessSearch:
         )
 
     def _delays_in_order(self, standstill: Standstill, long: float) -> list[float]:
-        """Returns delays with which the launches of a standstill arrive in its order."""
+        """Returns a delay in seconds for each event, with which the launches of a standstill arrive
+        in its order, ``long`` apart."""
         steps = {
             number: step for stuck in standstill.stuck for step, number in enumerate(stuck.order, 1)
         }

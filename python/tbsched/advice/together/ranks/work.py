@@ -57,7 +57,7 @@ class LaunchOrder:
 
 
 def mask(numbers: Iterable[int]) -> Mask:
-    """Returns launch numbers as a mask."""
+    """Returns a mask whose bit k says whether k is among the numbers."""
     bits = 0
     for number in numbers:
         bits |= 1 << number
@@ -65,7 +65,7 @@ def mask(numbers: Iterable[int]) -> Mask:
 
 
 def members(chosen: Mask) -> Iterator[int]:
-    """Yields the launch numbers of a mask, ascending."""
+    """Yields the numbers k for which bit k of a mask is set, ascending."""
     while chosen:
         lowest = chosen & -chosen
         yield lowest.bit_length() - 1
@@ -75,7 +75,7 @@ def members(chosen: Mask) -> Iterator[int]:
 def work_of(
     sequence: Sequence, specs: tuple[DeviceSpec, ...], after: Pairs = (), in_order: bool = True
 ) -> LaunchOrder:
-    """Returns the order that a program forces on its launches.
+    """Returns the launches of a program, and the order that it forces on them.
 
     Args:
         sequence: the program.
@@ -129,7 +129,7 @@ class _IssueReader:
     unseen: set[str] = field(default_factory=set)
 
     def read(self, event: Event) -> None:
-        """Notes the next event."""
+        """Notes what the next event of the program does to the order of launches."""
         match event:
             case Launch():
                 self._launch(event)
@@ -182,7 +182,8 @@ class _IssueReader:
         return found
 
     def _launch(self, launch: Launch) -> None:
-        """Adds a launch, with the launches that end or arrive before it."""
+        """Adds a launch, and notes which launches end before it arrives, and which only arrive
+        before it."""
         number = len(self.launches)
         own_stream = ("of launch", number)
         where = (launch.gpu, own_stream if launch.stream is None else launch.stream)
@@ -216,7 +217,8 @@ class _IssueReader:
         return self.recorded.get(event, 0)
 
     def _all_of_stream(self, gpu: int, stream: Stream | None, host: int) -> Mask:
-        """Returns a mask of the launches issued into a stream, or all of a GPU for None."""
+        """Returns a mask of the launches issued to a stream of a GPU; ``stream`` None: to all
+        streams."""
         self.hosts_of.setdefault(gpu, set()).add(host)
         keys = [key for key in self.streams if key[0] == gpu and stream in (None, key[1])]
         return functools.reduce(operator.or_, map(self.streams.__getitem__, keys), 0)
