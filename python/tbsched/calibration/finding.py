@@ -124,7 +124,8 @@ class KnownValues(Mapping[str, Any]):
                 self._findings[name] = replace(finding, kind=ASSUMED, because=because)
 
     def unknown(self, names: Iterable[str]) -> list[str]:
-        """Returns the open fields without known combinations; all of them if there are too many."""
+        """Returns the names of fields that are open and have no known combinations of values; all
+        of these fields if there are too many combinations."""
         open_ones = self._open(names)
         groups = self._groups(open_ones)
         if prod(map(len, groups)) > self.most_at_once:

@@ -55,7 +55,8 @@ def scored(
     journal: Journal,
     oracle: OracleLike,
 ) -> Score:
-    """Runs campaigns until none contradicts the device, with repaired assumptions after each.
+    """Returns the score of the calibrated device: runs campaigns, repairs assumptions that one
+    contradicts, and runs another until none does.
 
     Args:
         known: the findings of the probes, which may be changed.

@@ -29,9 +29,11 @@ def by_elimination(
     *,
     every_block: bool = False,
 ) -> list[Finding]:
-    """Eliminates combinations of values, each together with every possible value of its premises.
+    """Eliminates combinations of values that contradict what is observed, and returns findings from
+    those that remain.
 
-    Records the combinations that remain in ``known``.
+    Each combination is tried with every possible value of its premises. The remaining ones are
+    recorded in ``known``.
     """
     remaining = eliminate(lab, with_bases(known, spec, choices), draw, view, seed=seed)
     if every_block:
@@ -40,7 +42,8 @@ def by_elimination(
 
 
 def with_bases(known: KnownValues, spec: DeviceSpec, choices: Choices) -> list[DeviceSpec]:
-    """Returns devices for all combinations, each with all possible values of the premises."""
+    """Returns a device for each combination of the values of choices with possible values of their
+    premises."""
     return [
         device
         for index, base in enumerate(known.bases())

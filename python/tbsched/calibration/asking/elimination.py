@@ -66,7 +66,11 @@ def eliminate(
     seed: int,
     patience: int = _PATIENCE,
 ) -> Remaining:
-    """Runs the sequences that split the devices most, until no drawn sequence splits them."""
+    """Eliminates devices that contradict what sequences show, and returns those that remain.
+
+    Of the sequences drawn, those run that split the devices most: on which most of them differ. It
+    ends when for a while nothing that is drawn splits them.
+    """
     rng = np.random.default_rng(seed)
     remaining = Remaining(list(devices))
     idle = 0
@@ -103,7 +107,7 @@ def eliminate(
 
 
 def _draws(devices: ListOf[DeviceSpec], runs_per_round: int) -> int:
-    """Returns how many sequences to draw: fewer if many devices must predict them.
+    """Returns how many sequences to draw in a round: fewer if many devices must predict them.
 
     The first round eliminates most devices. One device alone is only checked, so it gets exactly
     as many draws as are run.
@@ -114,7 +118,8 @@ def _draws(devices: ListOf[DeviceSpec], runs_per_round: int) -> int:
 
 
 def _agrees(device: DeviceSpec, sequences: ListOf[Sequence], shown: Answers, view: View) -> bool:
-    """Returns whether the device gives these answers, each from some latent state."""
+    """Returns whether the device predicts, for each sequence from some latent state, what was
+    observed: ``shown``."""
     open_indices = list(range(len(sequences)))
     for state in range(len(device.initial_states())):
         (answers,) = view.predict([device], [sequences[index] for index in open_indices], state)
@@ -167,7 +172,7 @@ def explains(device: DeviceSpec, observed: ListOf[Runs]) -> bool:
 
 
 def _not_explained(devices: ListOf[DeviceSpec], observed: ListOf[Runs]) -> list[Sequence]:
-    """Returns the sequences that contradict the most devices."""
+    """Returns the sequences that contradict the most devices, the same number each."""
     wrong = [sum(not explains(device, [runs]) for device in devices) for runs in observed]
     max_wrong = max(wrong)
     return [
@@ -215,7 +220,7 @@ def _shortest(
 
 
 def _common(a_answer: tuple[Shown, ...], b_answer: tuple[Shown, ...]) -> int:
-    """Returns how many first launches of two answers are alike."""
+    """Returns how many launches at the beginning of two answers are equal."""
     common = 0
     for a, b in zip(a_answer, b_answer, strict=False):
         if a != b:

@@ -191,6 +191,8 @@ class Lab:
         return iter(self._oracle.observe_many(sequences)) if sequences else iter(())
 
     def _once(self, sequence: Sequence) -> Trace | UnstableMeasurement | DeadlineExceeded:
+        """Returns the oracle's observation of a sequence, or the error that it raised if that says
+        only that it failed this time."""
         try:
             return self._oracle.observe(sequence)
         except (UnstableMeasurement, DeadlineExceeded) as error:
@@ -246,7 +248,8 @@ class Lab:
         return counts
 
     def _even(self, trace: Trace) -> list[int] | None:
-        """Returns the blocks of each launch on every SM; None if the SMs differ."""
+        """Returns how many blocks of each launch every SM had; None: not all SMs had the same
+        number."""
         try:
             return [even(p.occupancy(trace.device.sms)[: self.sms]) for p in trace.placements]
         except Inconclusive:
@@ -258,13 +261,16 @@ class Lab:
         return self.run([sequence])[0]
 
     def _waves(self, launches: ListOf[Launch], sms: int) -> Sequence:
+        """Returns a sequence of the launches, one after the other, each with more blocks than
+        ``sms`` SMs hold, and released before the next."""
         events: list[Event] = []
         for index, launch in enumerate(launches):
             events += [_with_blocks(launch, sms * (self.most_per_sm + 1)), Release(index)]
         return Sequence(events)
 
     def largest(self, fits: Callable[[int], bool], low: int, high: int) -> int:
-        """Bisects for the largest number in ``low`` to ``high`` that fits; ``low`` must fit."""
+        """Returns the greatest number of ``low`` to ``high`` for which fits(number) is true, by
+        bisection. It is true for ``low``."""
         while low < high:
             middle = (low + high + 1) // 2
             if fits(middle):

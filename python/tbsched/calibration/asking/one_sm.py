@@ -27,7 +27,8 @@ def one_sm(spec: DeviceSpec) -> DeviceSpec:
 
 
 def draw(rng: np.random.Generator, sizes: ListOf[tuple[int, int, int]]) -> Sequence:
-    """Draws launches of these (warps, registers, bytes), one or a few blocks each, and releases.
+    """Returns a random sequence of launches of these sizes (warps, registers, bytes), one or a few
+    blocks each, and releases.
 
     Half of the sequences first fill the SMs with equal blocks and release some, which leaves gaps.
     """
@@ -71,7 +72,8 @@ def _observe(lab: Lab, sequences: ListOf[Sequence]) -> list[tuple[Shown, ...]]:
 
 
 def _until_uneven(trace: Trace, sms: int) -> tuple[Shown, ...]:
-    """Returns blocks per SM of each launch, up to the first that the SMs share unevenly.
+    """Returns for each launch how many blocks each SM has, up to the first launch that the SMs
+    share unevenly.
 
     Unevenness occurs where a block does not change its SM's room, so the next one goes there, too.
     """

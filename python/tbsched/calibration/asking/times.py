@@ -86,7 +86,8 @@ def measured(
 
 
 def median(samples: Numbers) -> tuple[float, float]:
-    """Returns the median and half of its confidence interval, from the ranks around it."""
+    """Returns the median of samples, and half the width of its confidence interval, in the unit of
+    the samples."""
     ordered = np.sort(np.asarray(samples, float))
     middle, half_width = len(ordered) / 2, _CONFIDENT * np.sqrt(len(ordered)) / 2
     low = ordered[max(int(middle - half_width), 0)]
@@ -122,7 +123,8 @@ def ended(trace: Trace, launch: int) -> float:
 
 
 def of_sms(trace: Trace, launch: int) -> dict[int, tuple[float, float]]:
-    """Returns start and end of the block on each SM that had exactly one block of the launch."""
+    """Returns, by SM, start and end in ns of the block there, for the SMs with exactly one block of
+    the launch."""
     start, end = _times(trace, launch)
     sms = trace[launch].smid.tolist()
     rows = zip(sms, start.tolist(), end.tolist(), strict=True)
@@ -130,7 +132,7 @@ def of_sms(trace: Trace, launch: int) -> dict[int, tuple[float, float]]:
 
 
 def calls(trace: Trace) -> list[tuple[float, float]]:
-    """Returns begin and return time of each call, in nanoseconds."""
+    """Returns when each call began and when it returned, in ns."""
     times = trace.call_times
     if times is None:
         raise Inconclusive("the oracle does not say when the host made its calls")
@@ -138,6 +140,8 @@ def calls(trace: Trace) -> list[tuple[float, float]]:
 
 
 def _times(trace: Trace, launch: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns when each block of a launch started and ended, ns. Raises Inconclusive: the oracle
+    does not say."""
     placement = trace[launch]
     if placement.start_ns is None or placement.end_ns is None:
         raise Inconclusive("the oracle does not say when blocks started and ended")

@@ -22,7 +22,8 @@ from tbsched.traces.trace import Trace
 def draw(
     rng: np.random.Generator, launches: ListOf[Launch], sms: int, max_blocks: int = 9
 ) -> Sequence:
-    """Draws some of these launches, with few blocks or with several per SM, and releases."""
+    """Returns a random sequence: some of these launches, with few blocks or several per SM, and
+    releases."""
     drawn: list[Event] = []
     resident: list[int] = []
     count = 0

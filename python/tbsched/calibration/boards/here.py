@@ -103,6 +103,7 @@ def _measured(board: DeviceSpec) -> tuple[_Values, bool] | None:
 
 
 def _rows(board_map: BoardMap) -> _Values:
+    """Returns the values of a measured map, each with its provenance, by field."""
     return {
         _BY_NAME[name]: (value, Provenance("measured", f"on this board: {board_map.sources[name]}"))
         for name, value in board_map.values.items()

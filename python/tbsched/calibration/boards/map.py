@@ -86,7 +86,8 @@ def _sizes(lab: Lab, base: DeviceSpec) -> list[int]:
 
 
 def _clusters(lab: Lab, base: DeviceSpec, sizes: ListOf[int]) -> list[Trace]:
-    """Runs clusters of all sizes, then clusters on a partly full GPU until these add nothing.
+    """Returns traces of clusters of all sizes on an idle GPU, then on a partly full one, until
+    these tell nothing new.
 
     The end is a number of rounds that change no GPC, with the rules predicting all runs.
     """
@@ -133,7 +134,7 @@ def _agrees(spec: DeviceSpec, trace: Trace) -> bool:
 def _clusters_after_blocks(
     blocks: int, first: Launch, size: int, then: Launch, base: DeviceSpec
 ) -> Sequence:
-    """Returns blocks of one launch, followed by more clusters than there is room for."""
+    """Returns a sequence of single blocks, then more clusters than there is room for."""
     clusters = replace(then, blocks=_WAVES * base.sms // size * size, cluster=size)
     events: list[Event] = [replace(first, blocks=blocks)] if blocks else []
     return Sequence([*events, clusters])

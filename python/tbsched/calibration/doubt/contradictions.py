@@ -21,7 +21,8 @@ _NAME = "all probes together"
 
 
 def repair(known: KnownValues, evidence: Evidence) -> bool:
-    """Returns whether the assumptions explain all observations, if need be after one repair.
+    """Changes assumptions, at most once, until the device explains all observations. Returns
+    whether it does.
 
     A repair chooses other combinations of the groups, or these and one near value of another field.
     """
@@ -73,7 +74,8 @@ def _is_consistent(
 
 
 def _changes(spec: DeviceSpec, known: KnownValues) -> Iterator[Values]:
-    """Yields other values for fields: those left in doubt, then those that no probe asked for."""
+    """Yields other values of fields: first those left in doubt, then values near those of fields
+    that were assumed."""
     yield from islice(choices(known.remaining_groups), 1, _MAX_COMBINATIONS)
     grouped = {name for group in known.remaining_groups for name in group[0]}
     for finding in known.findings:
@@ -85,6 +87,8 @@ def _changes(spec: DeviceSpec, known: KnownValues) -> Iterator[Values]:
 
 
 def _explains(spec: DeviceSpec, values: Values, evidence: Evidence) -> bool:
+    """Returns whether the device with other values explains all evidence; False, too, if no device
+    can have these."""
     try:
         return evidence.explained_by(with_values(spec, **values))
     except ValueError:
@@ -113,7 +117,7 @@ def _recheck_eliminated(spec: DeviceSpec, known: KnownValues, evidence: Evidence
 
 
 def _determined(remaining: list[Values], sequences: int) -> list[Finding]:
-    """Returns findings for fields on which all values that are left agree."""
+    """Returns findings for the fields of which all combinations that remain have one value."""
     findings = []
     because = (
         f"every other value that was left was wrong about at least one of {sequences} sequences"

@@ -22,7 +22,8 @@ _MAX_AT_ONCE = 128  # candidate devices, each of which predicts every draw
 
 
 def ask(lab: Lab, known: KnownValues) -> list[Finding]:
-    """Eliminates remaining devices by draws of a campaign on which they differ."""
+    """Eliminates devices that remain by sequences of a campaign on which they differ, and returns
+    findings."""
     known.most_at_once = _MAX_AT_ONCE
     names = known.undetermined()
     if not names:

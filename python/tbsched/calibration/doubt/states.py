@@ -17,7 +17,8 @@ _SEQUENCES = 96
 
 
 def ask(lab: Lab, known: KnownValues) -> list[Finding]:
-    """Runs small sequences of clusters and single blocks, whose order shows the latent state."""
+    """Determines the latent state from small sequences of clusters and single blocks, whose order
+    shows it. Returns findings."""
     device = draft(known)
     if len(device.initial_states()) == 1:
         known.notes["states"] = set(device.initial_states())

@@ -100,7 +100,8 @@ def _predicted(sequences: ListOf[Sequence], spec: DeviceSpec) -> list[Trace]:
 
 
 def _telling(device: DeviceSpec, traces: ListOf[Trace]) -> Sequence | None:
-    """Returns the shortest sequence that no latent state of the other device explains."""
+    """Returns the shortest sequence whose prediction no latent state of another device gives; None:
+    there is none."""
     states = list(device.initial_states())
     for trace in traces:
         with contextlib.suppress(ValueError):  # it refuses the sequence
@@ -110,7 +111,7 @@ def _telling(device: DeviceSpec, traces: ListOf[Trace]) -> Sequence | None:
 
 
 def _other_devices(spec: DeviceSpec, finding: Finding, known: KnownValues) -> Iterator[DeviceSpec]:
-    """Yields devices with another value: remaining candidates, rivals, and near values."""
+    """Yields devices with another value of one field: values that remain, rivals, and near ones."""
     field = _BY_PATH[finding.path]
     changes: list[dict[str, Any]] = [
         dict(values)

@@ -22,7 +22,8 @@ CHOICES: Choices = {
 
 
 def ask(lab: Lab, known: KnownValues) -> list[Finding]:
-    """Eliminates placement rules by clusters of all sizes among single blocks."""
+    """Eliminates placement rules that contradict where clusters of all sizes go among single
+    blocks, and returns findings from the rules that remain."""
     spec = draft(known)
     if spec.max_cluster < 2:
         return []

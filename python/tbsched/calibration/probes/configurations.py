@@ -38,7 +38,8 @@ _CHOICES: Choices = {
 
 
 def ask_sizes(lab: Lab, known: KnownValues) -> list[Finding]:
-    """Measures the sizes that blocks with shared memory set, and the larger ones by carveouts."""
+    """Measures the configurations of shared memory: those that blocks with shared memory set, and
+    by carveouts the larger ones. Returns a finding with their sizes."""
     spec = draft(known)
     largest = spec.shared_memory_configurations[-1]
     if known.notes["sizes"] != [largest]:
@@ -69,7 +70,8 @@ def ask_sizes(lab: Lab, known: KnownValues) -> list[Finding]:
 
 
 def _of_carveouts(ruler: _Ruler, min_carveout: int) -> list[tuple[int, int]]:
-    """Returns the sizes that carveouts of ``min_carveout`` to 100 per cent set."""
+    """Returns the distinct sizes that carveouts of ``min_carveout`` to 100 % set, each as a lower
+    and an upper bound in bytes."""
     bounds: dict[int, tuple[int, int]] = {}
 
     def size(carveout: int) -> tuple[int, int]:
@@ -105,7 +107,8 @@ class _Ruler:
             raise Inconclusive("no number of warps lets a few blocks fill an SM")
 
     def measured(self, first: Launch) -> tuple[int, int]:
-        """Returns bounds of the size that ``first`` sets; equal whole kilobytes if it is known."""
+        """Returns a lower and an upper bound, in bytes, of the configuration that launch ``first``
+        sets. They are equal if only one number of whole kilobytes is between."""
         low, high = 0, self._spec.shared_memory_configurations[-1]
         for blocks in self._warps:
             lower, upper = self._bounds(first, blocks)
@@ -116,7 +119,13 @@ class _Ruler:
         return low, high
 
     def _bounds(self, first: Launch, blocks: int) -> tuple[int, int]:
-        """Returns bounds by the largest block that enters beside ``first``, ``blocks`` per SM."""
+        """Returns a lower and an upper bound, in bytes, of the configuration that launch ``first``
+        sets, from the largest block that enters beside it.
+
+        Args:
+            first: has one block on each SM.
+            blocks: how many blocks of the other launch fill an SM by their warps.
+        """
         spec = self._spec
         unit, reserve = spec.shared_memory_unit, spec.shared_memory_reserve
         largest = spec.shared_memory_configurations[-1]
@@ -173,7 +182,8 @@ def _completions(vague: list[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
 
 
 def ask_rules(lab: Lab, known: KnownValues) -> list[Finding]:
-    """Eliminates configuration rules by launches with carveouts of all kinds."""
+    """Eliminates configuration rules that contradict where launches with carveouts of all kinds go,
+    and returns findings from the rules that remain."""
     spec = draft(known)
     if len(spec.shared_memory_configurations) < 2:
         raise Inconclusive("only one size is known")

@@ -31,7 +31,8 @@ _GAPS: Choices = {
 
 
 def ask_turns(lab: Lab, known: KnownValues) -> list[Finding]:
-    """Eliminates rules for warps and registers by blocks of which few fill the registers."""
+    """Eliminates rules for warps and registers that contradict where blocks go of which few fill
+    the registers, and returns findings from the rules that remain."""
     spec = draft(known)
     registers_per_block = spec.registers_per_sm // spec.processing_blocks
     max_warps = min(32, spec.threads_per_block // 32)
@@ -60,7 +61,8 @@ def ask_turns(lab: Lab, known: KnownValues) -> list[Finding]:
 
 
 def ask_gaps(lab: Lab, known: KnownValues) -> list[Finding]:
-    """Eliminates rules for shared memory by blocks of which few fill it, and narrows its size."""
+    """Eliminates rules for shared memory, and sizes of it, that contradict where blocks go of which
+    few fill it. Returns findings from what remains."""
     spec = draft(known)
     size, reserve = spec.shared_memory_configurations[-1], spec.shared_memory_reserve
     shared = {

@@ -12,7 +12,8 @@ MOST_THREADS, MOST_REGISTERS, MOST_CLUSTER, MOST_SHARED = 1024, 255, 16, 2**24
 
 
 def ask(lab: Lab, known: KnownValues) -> list[Finding]:
-    """Bisects each limit."""
+    """Measures the greatest block size, registers per thread, shared memory and cluster that the
+    oracle accepts, each by bisection, and returns findings."""
     few = LEAST_REGISTERS
 
     def largest(launch: Callable[[int], Launch], low: int, high: int) -> int:

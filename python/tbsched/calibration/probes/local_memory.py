@@ -12,7 +12,12 @@ _MAX_BYTES = 8 * 1024  # with more, all threads together might need more memory 
 
 
 def ask(lab: Lab, known: KnownValues) -> list[Finding]:
-    """Bisects the largest local memory that does not wait while a block holds the GPU."""
+    """Measures with how many bytes of local memory per thread a launch need not wait while a block
+    is on the GPU, and returns findings on the initial size and its unit.
+
+    Each is found by bisection: at first, after the GPU's local memory has grown once, and after it
+    has grown twice.
+    """
 
     def enters(first: int, second: int) -> bool:
         """Returns whether ``second`` bytes do not wait, after an earlier launch had ``first``."""

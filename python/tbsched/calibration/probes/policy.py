@@ -25,7 +25,8 @@ _LEFT_OUT = ("algorithm1", "algorithm1_printed")
 
 
 def ask(lab: Lab, known: KnownValues) -> list[Finding]:
-    """Eliminates policies by the blocks per SM, then by the SM of every single block."""
+    """Eliminates policies that contradict the blocks per SM, then those that contradict the SM of
+    each block, and returns findings."""
     spec = draft(known)
     launches = launches_of(spec)
     rows = [row.name for row in policies() if row.name not in _LEFT_OUT]

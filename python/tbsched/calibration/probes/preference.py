@@ -12,7 +12,8 @@ _PATH = "topology.sm_preference"
 
 
 def ask(lab: Lab, known: KnownValues) -> list[Finding]:
-    """Runs launches of 1, 2, 3, ... blocks, each on an idle GPU."""
+    """Measures which SM a device takes first, second, ..., by launches of 1, 2, 3, ... blocks, each
+    on an idle GPU. Returns a finding."""
     launches = [whole_sm(known, blocks) for blocks in range(1, lab.sms + 1)]
     traces = lab.run([Sequence([launch]) for launch in launches])
     return [read([frozenset(trace[0].smid.tolist()) for trace in traces])]

@@ -42,7 +42,8 @@ class Memory(NamedTuple):
 
 
 def ask(lab: Lab, known: KnownValues) -> list[Finding]:
-    """Finds the largest block of which an idle SM holds 1, 2, 3, ... at once."""
+    """Measures the largest shared memory of which an idle SM holds 1, 2, 3, ... blocks at once, and
+    returns findings on its size, unit and reserve, and on block slots."""
     limit = known["shared_memory_per_block"]
     single = known.notes["single"]
     if not limit:
@@ -118,7 +119,8 @@ def _fill_to_last_unit(lab: Lab, count: int, size: int, limit: int) -> LastFit |
 
 
 def _between(counts: Mapping[int, int]) -> list[int]:
-    """Returns sizes to try next, between neighbours of which different numbers fit."""
+    """Returns sizes in bytes to try next: each in the middle between two sizes of which an SM holds
+    different numbers of blocks."""
     sizes = sorted(counts)
     steps: list[int] = []
     for low, high in pairwise(sizes):
@@ -130,7 +132,8 @@ def _between(counts: Mapping[int, int]) -> list[int]:
 
 
 def thresholds(counts: Mapping[int, int]) -> dict[int, int]:
-    """Returns, by number of blocks, the largest size of which exactly that many fit, if known."""
+    """Returns, by number of blocks, the largest size in bytes of which an SM holds exactly that
+    many blocks, where that is known. ``counts``: blocks by size."""
     sizes = sorted(counts)
     return {
         counts[low]: low

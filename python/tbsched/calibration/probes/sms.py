@@ -12,7 +12,7 @@ _FIRST_GUESS = 256  # doubled until some blocks find no room
 
 
 def ask(lab: Lab, known: KnownValues) -> list[Finding]:
-    """Launches more and more small blocks until some wait, to count the SMs."""
+    """Counts the SMs: launches more and more small blocks until some wait. Returns a finding."""
     blocks = _FIRST_GUESS * MOST_PER_SM
     while True:
         (trace,) = lab.run([Sequence([small(blocks=blocks)])])

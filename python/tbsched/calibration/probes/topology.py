@@ -31,7 +31,8 @@ _Rows = tuple[tuple[int, ...], ...]
 
 
 def ask(lab: Lab, known: KnownValues) -> list[Finding]:
-    """Runs clusters of each size on idle and partly full GPUs, and reads the map from their SMs."""
+    """Measures which TPCs are in which GPC, from the SMs that clusters of each size take on idle
+    and partly full GPUs. Returns findings."""
     largest = known["max_cluster"]
     if largest < 2:
         because = "this device has no clusters, which would show it"
@@ -117,7 +118,7 @@ def _clusters_after_blocks(
 
 
 def together(trace: Trace) -> list[tuple[int, ...]]:
-    """Returns the SMs of each placed cluster."""
+    """Returns the SMs of each cluster that was placed."""
     size = trace.sequence.launches[-1].cluster
     rows = trace[-1].smid.reshape(-1, size)
     return [tuple(sorted(set(row.tolist()))) for row in rows if (row >= 0).all()]
@@ -146,7 +147,8 @@ def maps_in_turns(lab: Lab, known: KnownValues, clusters: ListOf[tuple[int, ...]
 def in_turn(
     gpcs: tuple[tuple[int, ...], ...], size: int, order: Trace
 ) -> tuple[tuple[int, ...], ...]:
-    """Returns the GPCs in the order in which they took the blocks of a launch, from TPC 0's on."""
+    """Returns the GPCs in the order in which they took the blocks of a launch, beginning with that
+    of TPC 0. ``order``: the SM of each block."""
     gpc_by_tpc = {tpc: gpc for gpc, row in enumerate(gpcs) for tpc in row}
     gpcs_in_order = list(
         dict.fromkeys(gpc_by_tpc.get(sm // size, -1) for sm in order[0].smid.tolist())
@@ -159,7 +161,8 @@ def in_turn(
 
 
 def maps(clusters: ListOf[tuple[int, ...]], sms: int) -> list[Values]:
-    """Returns the maps that agree with the clusters, the most likely first.
+    """Returns the maps, the SMs of a TPC and the TPCs of each GPC, that agree with the SMs of
+    clusters; the most likely map first.
 
     Those of 3 and more are never outside a GPC; those of 2 are in one, or on one TPC. A TPC that
     was with no other is in no GPC, or alone in one.
@@ -175,7 +178,8 @@ def maps(clusters: ListOf[tuple[int, ...]], sms: int) -> list[Values]:
 
 
 def _maps(clusters: Iterable[tuple[int, ...]], size: int, sms: int) -> list[_Rows]:
-    """Returns all possible GPC rows for TPCs of a size; none if a TPC would be in two GPCs."""
+    """Returns all possible GPCs, as TPCs, for TPCs of ``size`` SMs; empty: a TPC would be in two
+    GPCs."""
     rows = [tuple(sorted({sm // size for sm in gpc})) for gpc in joined(clusters)]
     inside = [tpc for row in rows for tpc in row]
     if len(inside) != len(set(inside)):
@@ -225,7 +229,8 @@ def joined(groups: Iterable[Iterable[int]]) -> list[set[int]]:
 
 
 def _slots(full: Trace, known: KnownValues) -> Finding:
-    """Returns the finding for cluster slots, from clusters of 2 that fill the GPU."""
+    """Returns the finding of how many blocks of clusters an SM holds, from clusters of 2 that fill
+    the GPU. ``full``: their run."""
     blocks_per_sm = full[0].occupancy(full.device.sms)
     max_blocks = int(blocks_per_sm.max())
     if max_blocks < known["blocks_per_sm"] and max_blocks < known.notes["single"]:

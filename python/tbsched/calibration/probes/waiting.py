@@ -22,7 +22,8 @@ _MAX_LEVELS, _DRAWN_LEVELS, _SURE_LEVELS = 64, 6, 2
 
 
 def ask(lab: Lab, known: KnownValues) -> list[Finding]:
-    """Eliminates launch orders by launches of several priorities on a nearly full GPU."""
+    """Eliminates launch orders that contradict which launches of several priorities enter a nearly
+    full GPU, and returns findings from those that remain."""
     # Recorded runtimes refuse priorities; models and tb.observe clamp them, as CUDA does.
     levels = lab.largest(
         lambda level: lab.accepts(replace(small(), priority=1 - level), models_know=False),

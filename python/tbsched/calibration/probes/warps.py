@@ -47,7 +47,12 @@ class Files(NamedTuple):
 
 
 def ask(lab: Lab, known: KnownValues) -> list[Finding]:
-    """Fills the SMs with blocks of 1, 2, ... warps, and with more and more registers."""
+    """Measures how many blocks fill an SM, by their warps and registers, and returns findings:
+    processing blocks, warp slots, registers and their unit.
+
+    Fills the SMs with blocks of 1, 2, ... warps, then of some of these sizes with more and more
+    registers.
+    """
     max_warps = min(32, known["threads_per_block"] // 32)
     sizes = range(1, max_warps + 1)
     by_warps = lab.fills([small(warps) for warps in sizes])
@@ -100,7 +105,8 @@ def _max_registers(lab: Lab, warps: int, limit: int) -> int:
 
 
 def _entered(lab: Lab, other_blocks: Launch, max_registers: int) -> int | None:
-    """Returns the most registers with which a block enters beside others; None: none enters."""
+    """Returns the most registers per thread with which a block enters beside others; None: none
+    enters."""
 
     def enters(registers: int) -> bool:
         (trace,) = lab.run(
@@ -114,7 +120,8 @@ def _entered(lab: Lab, other_blocks: Launch, max_registers: int) -> int | None:
 
 
 def _leaves(files: Files, warps: int, registers: int, blocks: int, entered: int) -> bool:
-    """Returns whether the candidate leaves room for ``entered`` registers per thread, no more."""
+    """Returns whether a candidate has room for a block of ``entered`` registers per thread beside
+    ``blocks`` blocks, and none for more registers."""
     warps_per_processing_block = warps // files.processing_blocks
     free = files.units - blocks * warps_per_processing_block * files.takes(registers)
     return (
@@ -179,6 +186,7 @@ def _end(min_units: int, max_units: int) -> int:
 
 
 def _agrees(files: Files, slots: int, counts: Counts) -> bool:
+    """Returns whether register files with these warp slots and block slots give all the counts."""
     return all(
         count == min(slots, files.holds(registers) // warps)
         for (warps, registers), count in counts.items()

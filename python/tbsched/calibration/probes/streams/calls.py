@@ -33,7 +33,8 @@ _CALLS = 64  # the first half is a warm-up and not measured
 
 
 def ask(lab: Lab, known: KnownValues) -> list[Finding]:
-    """Runs a chain of launches, after each of which the host waits twice."""
+    """Measures how long calls and the ends of launches take, by a chain of launches after each of
+    which the host waits twice. Returns findings."""
     wait = Synchronize(stream=0)
     chain = Sequence([lasting(LONG), wait, wait] * _CALLS)
     traces = observed(lab, chain)
@@ -55,7 +56,8 @@ def _idle(trace: Trace) -> Numbers:
 
 
 def _from_call(trace: Trace) -> Numbers:
-    """Returns times from a launch's end to the next start, less the host's time between calls."""
+    """Returns, in ns, the times from the end of a launch to the start of the next one, less the
+    time that the host took between its calls."""
     times = calls(trace)
     return [
         started(trace, at + 1) - ended(trace, at) - (times[3 * at + 3][0] - times[3 * at + 1][1])

@@ -16,7 +16,8 @@ _ISSUED = 1e-4  # seconds, in which a launch is surely called
 
 
 def ask(lab: Lab, known: KnownValues) -> list[Finding]:
-    """Runs more and more launches, until some start only after the first has ended."""
+    """Counts how many grids can be resident: runs more and more launches until some start only
+    after the first has ended. Returns a finding."""
     room = lab.sms * known.notes["single"]
     launches = min(_FIRST, room + 1)
     while True:

@@ -38,7 +38,8 @@ _WRITES, _SLOW_NS = "scheduler.host_write_ns", 500.0
 
 
 def ask(lab: Lab, known: KnownValues) -> list[Finding]:
-    """Runs pairs of launches whose second one waits for room, for its stream, or for an event."""
+    """Measures latencies by pairs of launches, of which the second waits for room, for its stream,
+    or for an event. Returns findings."""
     kernel = lasting(LONG)
     full = replace(whole_sm(known, lab.sms), stream=0, duration=LONG)
     exits = _measured(lab, _pairs([full, replace(full, stream=1)]), _between_blocks)
@@ -87,7 +88,8 @@ def read(exits: Quantity, ends: Quantity, events: Quantity) -> list[Finding]:
 
 
 def finding_of(name: str, plus: ListOf[Quantity], less: ListOf[Quantity], words: str) -> Finding:
-    """Returns sum of medians ``plus`` minus that of ``less``; determined if known well enough."""
+    """Returns the finding of a latency in ns: the sum of the medians of ``plus`` less that of
+    ``less``. It is determined if it is known well enough, else assumed."""
     value = sum(quantity.value for quantity in plus) - sum(quantity.value for quantity in less)
     within = sum(quantity.within**2 for quantity in (*plus, *less)) ** 0.5
     because = f"the median time {words}, to {max(within, 1):.0f} ns"

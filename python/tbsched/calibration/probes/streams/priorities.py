@@ -18,7 +18,8 @@ _MAX_LEVELS = 8  # levels that are looked for where the oracle refuses no priori
 
 
 def ask(lab: Lab, known: KnownValues) -> list[Finding]:
-    """Issues a small launch, as urgent or more so, behind one that waits for a whole SM.
+    """Counts the priority levels: issues a small launch, as urgent or more so, behind one that
+    waits for a whole SM. Returns findings.
 
     It enters if it is more urgent than the launch that waits. Where the oracle refuses no priority,
     as CUDA clamps them, those that make no difference are the same.
@@ -54,7 +55,7 @@ def read(levels: int, observed: ListOf[bool], predicted: ListOf[bool]) -> Findin
 
 
 def _clamped(lab: Lab, known: KnownValues) -> Finding:
-    """Finds at which level the GPU clamps priorities."""
+    """Returns the finding at which priority the GPU clamps."""
     spec = draft(known)
     full, waits = whole_sm(known, lab.sms), whole_sm(known)
     sequences = [

@@ -24,7 +24,8 @@ _SHORT = 1e-5
 
 
 def ask(lab: Lab, known: KnownValues) -> list[Finding]:
-    """Runs two launches in each of more and more streams."""
+    """Counts the hardware queues: runs two launches in each of more and more streams. Returns
+    findings."""
     room = min(lab.sms * known.notes["single"], known["resident_grids"])
     streams = min(_FIRST, room + 1)
     while True:
@@ -68,6 +69,8 @@ def read(started_at_once: Quantity, room: int, default: int, max_connections: ob
 
 
 def _counted(count: int, because: str, default: int, max_connections: object) -> Finding:
+    """Returns the finding of ``count`` hardware queues. If the process sets that number, the
+    finding is the documented default."""
     if count == max_connections:
         because += ", as CUDA_DEVICE_MAX_CONNECTIONS says there; this is its default"
         return Finding(_PATH, default, DOCUMENTED, because)
@@ -75,7 +78,8 @@ def _counted(count: int, because: str, default: int, max_connections: object) ->
 
 
 def _count_by_waiting_launches(lab: Lab, default: int) -> Finding:
-    """Counts the launches waiting for an event that leave no queue for one that is ready."""
+    """Returns the finding of how many launches that wait for an event leave no queue for a ready
+    one."""
 
     def behind(waiting: int) -> Quantity:
         """Measures the delay of a launch behind so many waiting streams."""
