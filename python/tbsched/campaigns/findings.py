@@ -90,7 +90,8 @@ def add_counterexample(counterexample: Counterexample, tally: Tally, progress: P
 
 
 def _kind(diff: Diff) -> tuple[object, ...]:
-    """Returns a key that counterexamples of one cause share: how they differ, and what varies."""
+    """Returns a key that is equal for counterexamples of one cause: how they differ, and which
+    fields of launches vary."""
     first = diff.first_divergence
     if diff.b.sequence.timed or first is None:
         return ("order", *sorted({type(event).__name__ for event in diff.b.sequence}))

@@ -133,7 +133,8 @@ class Judge:
         return _cut(prediction, _until_released(prediction) if whole else first)
 
     def look(self, prediction: Trace) -> Comparison:
-        """Compares like :meth:`judge`, but with a hasty observation where that is enough.
+        """Returns the comparison of a prediction with an observation; a hasty observation, unless
+        it disagrees.
 
         Raises:
             UnstableMeasurement, DeadlineExceeded: as the oracle.
@@ -144,7 +145,8 @@ class Judge:
         return self.after_first_look(prediction, first)
 
     def after_first_look(self, prediction: Trace, first: Trace) -> Comparison:
-        """Compares with an observation; if that was a hasty one and disagrees, with a patient one.
+        """Returns the comparison of a prediction with ``first``, or with another observation if
+        ``first`` was a hasty one and disagrees.
 
         Raises:
             UnstableMeasurement, DeadlineExceeded: as the oracle.
@@ -154,7 +156,7 @@ class Judge:
         return self.judge(prediction) if hasty and not comparison.agrees else comparison
 
     def judge(self, prediction: Trace) -> Comparison:
-        """Observes the predicted sequence and compares.
+        """Observes a predicted sequence, and returns the comparison.
 
         Raises:
             UnstableMeasurement, DeadlineExceeded: as the oracle.
@@ -162,7 +164,8 @@ class Judge:
         return self._compared(prediction, self.oracle.observe(prediction.sequence))
 
     def _compared(self, prediction: Trace, observation: Trace) -> Comparison:
-        """Compares a prediction with an observation, with what chance decided taken from it."""
+        """Returns the comparison of a prediction with an observation. Of a sequence with a race,
+        what is predicted is how the race was observed to end."""
         state = self.states[0]
         if prediction.sequence.timed and observation.issue_times is not None:
             return self._compared_in_order(observation)
@@ -194,14 +197,16 @@ class Judge:
         return Comparison(diff, diff.agrees(self.level), state)
 
     def _compared_in_order(self, observation: Trace) -> Comparison:
-        """Compares a program that a GPU has run: where its blocks are is often a race."""
+        """Returns the comparison of a timed program with a prediction that has its recorded races.
+        It agrees if all pairs of launches have the same order."""
         state = None if self.any_state else self.states[0]
         pairs = order_differs(observation, self.spec, self.policy, state)
         played = predict_as_recorded(observation, self.spec, self.policy, state)
         return Comparison(compare(played, observation), not pairs, self.states[0], pairs)
 
     def _again_in_order(self, comparison: Comparison) -> Comparison | None:
-        """Returns the last of some further runs, if a pair differs in all of them."""
+        """Runs a program some more times. Returns the last comparison if a pair of launches differs
+        in order in all of them; None: none does."""
         repeated, pairs = comparison, set(comparison.pairs)
         for _ in range(RUNS_IN_ORDER):
             repeated = self.judge(comparison.prediction)
@@ -212,7 +217,8 @@ class Judge:
         return replace(repeated, pairs=tuple(sorted(pairs)))
 
     def confirm(self, comparison: Comparison) -> Comparison | None:
-        """Observes a disagreement once more; None if the oracle does not agree with itself.
+        """Observes a disagreement once more, and returns the new comparison; None: it agrees, or
+        differs from the one before, so the oracle does not agree with itself.
 
         That of a program is observed three times more.
 

@@ -65,7 +65,7 @@ class Corpus:
         self._keep(comparison, replace(origin, shrunk=True, found_as=case_id(drawn.sequence)))
 
     def append(self, trace: Trace) -> bool:
-        """Keeps what another corpus holds; False: it is here already."""
+        """Appends a trace of another corpus. Returns whether it was new."""
         key = _key(trace)
         if self.file is None or key in self.known:
             return False
@@ -129,6 +129,7 @@ def merge_corpora(into: str | os.PathLike[str], *others: str | os.PathLike[str])
 
 
 def _key(trace: Trace) -> _Key:
+    """Returns a key of a trace: equal for counterexamples that are the same but for the seed."""
     origin = Origin.read(trace.extra)
     if origin is None:
         return record_line(trace)  # no counterexample: the same only if all of it is

@@ -117,6 +117,7 @@ def check_count(name: str, value: object, low: int) -> int:
 
 
 def _check_seconds(name: str, value: object) -> None:
+    """Refuses what is no number of seconds from 0 on."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{name}: seconds are needed, got {shown(value)}")
     if not value >= 0:

@@ -89,14 +89,15 @@ def order_differs(
 
 
 def _plausible(observation: Trace, spec: DeviceSpec) -> Iterator[tuple[Trace, DeviceSpec]]:
-    """Yields what may have been: when launches were handed on, and how soon functions begin."""
+    """Yields recordings and devices with which the program may have run as observed: with other
+    times at which the driver handed launches on, and at which host functions begin."""
     for device in _devices(observation.sequence, spec):
         for reading in _readings(observation, spec):
             yield reading, device
 
 
 def _readings(observation: Trace, spec: DeviceSpec) -> Iterator[Trace]:
-    """Yields the recording, and ones whose calls were handed on later."""
+    """Yields the recording, then the same with calls that the driver handed on later."""
     yield observation
     sequence = observation.sequence
     began_ns, at_ns = called_ns(observation.extra), issued_ns(observation.extra)
@@ -155,7 +156,8 @@ def _has_functions(event: object) -> bool:
 
 
 def gaps_between(trace: Trace) -> npt.NDArray[np.int64]:
-    """Returns the time from the end of a launch to the start of another, int64 (first, second)."""
+    """Returns the time from the end of one launch to the start of another, int64 ns (launches,
+    launches): [a, b] is from the end of a to the start of b."""
     if not len(trace):
         return np.zeros((0, 0), np.int64)
     starts, ends = (np.array(times, np.int64) for times in zip(*map(_span, trace), strict=True))

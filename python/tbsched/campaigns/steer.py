@@ -202,7 +202,8 @@ class _Chart:
 
 @functools.lru_cache(maxsize=16)
 def _chart(spec: DeviceSpec) -> _Chart:
-    """Returns steps that lead from one latent state to another, and how to tell states apart."""
+    """Returns, for a device, the steps that lead from one latent state to another, and the probe
+    that tells the states apart."""
     launches = _short_launches(spec)
     # Preferred SMs must be held for a launch to take the others alone.
     steps: list[Step] = [(launch,) for launch in launches]
@@ -271,6 +272,7 @@ def _shown(trace: Trace) -> bytes:
 
 
 def _check_oracle(gpu: object) -> None:
+    """Refuses what cannot observe."""
     if not isinstance(gpu, Oracle):
         raise TypeError(
             f"gpu: an open Gpu, or an object with observe(seq), is needed, got {shown(gpu)}"

@@ -99,7 +99,9 @@ class Trials:
         return None
 
     def is_news(self, comparison: Comparison) -> bool:
-        """Counts and keeps a comparison; True for a disagreement that is to be shrunk."""
+        """Counts and keeps a comparison. Returns whether it is a disagreement that is to be
+        shrunk.
+        """
         self.recording.keep(comparison.observation, self.number)
         reason = unstable_reason(comparison.observation.extra)
         if reason is not None:

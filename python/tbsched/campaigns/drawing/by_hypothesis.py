@@ -60,7 +60,7 @@ class ByHypothesis:
         return self._drawn(drawn) if self.shrinker.best is None else self.shrinker.fails(drawn)
 
     def _drawn(self, drawn: Sequence) -> bool:
-        """Predicts and observes a drawn sequence; returns whether they disagree."""
+        """Predicts and observes a drawn sequence, counts it, and returns whether they disagree."""
         trials = self.trials
         if trials.over:
             raise OutOfTime

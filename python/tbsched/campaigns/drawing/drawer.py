@@ -18,17 +18,19 @@ class Drawer(Protocol):
     """Draws sequences, has them compared, and counts each as one of the campaign's trials."""
 
     def until_found(self) -> Ended | None:
-        """Draws until a disagreement has been seen twice and Hypothesis has shrunk it.
+        """Draws and compares until a disagreement has shown twice and Hypothesis has shrunk it.
 
-        The next call goes on behind it.
+        Another call looks for the next disagreement.
 
         Returns:
-            None, the shrinker having more to do; or why nothing more is drawn.
+            None: a disagreement was found, and the shrinker has it. Else why the campaign ended.
         """
 
 
 def shrink_next(next_news: Callable[[], News | None], shrinker: Shrinker) -> bool:
-    """Lets Hypothesis shrink the next disagreement that shows again; False: there is none."""
+    """Lets Hypothesis shrink the next disagreement that shows again. Returns whether there was
+    one.
+    """
     while (news := next_news()) is not None:
         draw, comparison = news
         if shrinker.begin(comparison):

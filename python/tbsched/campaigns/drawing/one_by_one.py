@@ -40,7 +40,8 @@ class OneByOne:
         return None if shrink_next(self._next_news, self._shrinker) else self._trials.ended
 
     def _next_news(self) -> News | None:
-        """Returns the next disagreement or error; None if there are no more draws."""
+        """Returns the next draw that disagrees in a new way, with its comparison; None: there are
+        no more draws."""
         trials = self._trials
         with contextlib.closing(self._outcomes()) as outcomes:
             for draw, prediction, outcome in outcomes:
@@ -67,7 +68,8 @@ class OneByOne:
                 yield draw, prediction
 
     def _outcomes(self) -> Generator[tuple[Draw, Trace, Outcome], None, None]:
-        """Yields draw, prediction and observation; when closed, the next call goes on there."""
+        """Yields draws, each with its prediction and what was observed or why nothing was. After it
+        is closed, another call goes on with the next draw."""
         self._predicted = itertools.chain(tuple(self._taken), self._predicted)
         self._taken.clear()
         judge = self._trials.judge

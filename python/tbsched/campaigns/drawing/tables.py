@@ -71,7 +71,8 @@ class Tables:
         self._outcomes: deque[Agreed | Suspect] = deque()
 
     def outcomes(self) -> Generator[Agreed | Suspect, None, None]:
-        """Yields the results of draws, in order; after ``close`` the next call goes on there."""
+        """Yields the results of draws, in order: how many in a row agree, or a draw that may
+        disagree. After it is closed, another call goes on with the next draw."""
         yield from self._pop_outcomes()
         self._predicted = itertools.chain(tuple(self._pending), self._predicted)
         self._pending.clear()
@@ -95,7 +96,8 @@ class Tables:
             yield predicted.table
 
     def _predict(self, drawn: DrawnTable) -> _Predicted:
-        """Predicts a table of sequences, each up to its first launch that is refused."""
+        """Returns the prediction of a table of sequences, each up to its first launch that is
+        refused."""
         judge = self._judge
         events = drawn.event_table()
         table, smids, limiters = predict_until_refused(
@@ -106,7 +108,8 @@ class Tables:
         return _Predicted(drawn, table, smids, np.diff(table.bounds) < np.diff(events.bounds))
 
     def _compare(self, predicted: _Predicted, observed_or_errors: list[Smids]) -> None:
-        """Compares a predicted table with what was observed, and counts what agrees."""
+        """Compares the prediction of a table with what was observed or the error, by sequence, and
+        adds the results to the outcomes."""
         errors = [None if isinstance(smids, np.ndarray) else smids for smids in observed_or_errors]
         # What was not observed is compared with itself, and not counted.
         observed = [
@@ -149,7 +152,13 @@ class Tables:
     def _matching_launches(
         self, table: EventTable, a: list[Int32Array], b: list[Int32Array]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Returns how many launches of each sequence match in blocks per SM, and in every block."""
+        """Returns, for each sequence, how many launches have equally many blocks on each SM in
+        both, and how many have each block on the same SM; int64 (sequences,) each.
+
+        Args:
+            table: the sequences.
+            a, b: of each sequence the SM of every block.
+        """
         blocks = table.launch_blocks
         launch = np.repeat(np.arange(len(blocks)), blocks)
         sm_a, sm_b = np.concatenate(a), np.concatenate(b)
@@ -172,7 +181,8 @@ class Tables:
     def _explained_by_other_states(
         self, table: EventTable, observed: list[Int32Array], selected: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.int64]:
-        """Returns the numbers of sequences that another latent state explains, every block."""
+        """Returns the indices of the selected sequences for which another latent state puts each
+        block on the SM where it was observed."""
         indices = np.flatnonzero(selected)
         other_states = self._states[1:]
         if not indices.size or not other_states:

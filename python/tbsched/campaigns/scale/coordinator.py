@@ -74,7 +74,7 @@ class _Merged:
         )
 
     def add(self, done: Done | Lost) -> None:
-        """Adds the result of a part of the campaign."""
+        """Adds the result of a unit."""
         if isinstance(done, Lost):
             self.tally.lost.append(done)
             return
@@ -132,7 +132,7 @@ class _Work:
             self._cancel()
 
     def _run(self) -> str:
-        """Runs all parts; returns why the campaign ended."""
+        """Submits all units and takes their results; returns why the campaign ended."""
         self._fill()
         while self._running:
             try:
@@ -147,13 +147,15 @@ class _Work:
         return "seconds" if self._late else "examples"
 
     def _seconds_left(self) -> float | None:
-        """Returns how long to wait for an answer; None: for ever."""
+        """Returns for how many seconds to wait for the next result; None: for ever."""
         if self._until is None:
             return None
         return max(0.0, self._until - time.time()) + self._patience
 
     def _give_up(self) -> None:
-        """Merges what is back; units that were begun and did not come back are lost."""
+        """Merges the results that are there; the units that were begun and have none count as
+        lost.
+        """
         for future, (index, unit) in [*self._running.items()]:
             if not future.cancel():
                 options = unit.options
@@ -162,7 +164,7 @@ class _Work:
         self._merge_back()
 
     def _fill(self) -> None:
-        """Submits parts until enough of them run, or the time is over."""
+        """Submits units until enough of them run, or the time is over."""
         while len(self._running) < self._window and not self._late:
             part = next(self._parts, None)
             if part is None:
@@ -172,7 +174,7 @@ class _Work:
                 self._submit(*part)
 
     def _submit(self, index: int, unit: Unit) -> None:
-        """Submits a part to the executor."""
+        """Submits a unit to the executor. ``index``: its place among all units."""
         try:
             future = self._executor.submit(run_unit, unit)
         except BrokenExecutor as error:
@@ -182,7 +184,9 @@ class _Work:
         future.add_done_callback(self._arrived.put)
 
     def _take(self, future: Future[Done]) -> None:
-        """Takes the result of a part that has ended; submits it again if its worker was lost."""
+        """Takes the result of a unit that has ended; submits the unit again if its worker was
+        lost.
+        """
         index, unit = self._running.pop(future)
         done: Done | None = None
         try:
@@ -205,7 +209,7 @@ class _Work:
                 raise error
 
     def _settle(self, index: int, done: Done | Lost) -> None:
-        """Notes the final result of a part, which is merged in its turn."""
+        """Notes the final result of a unit. It is merged when all units before it are."""
         self._results[index] = done
         self._window = min(self._window + 1, MAX_WINDOW)
         if isinstance(done, Done):
@@ -213,7 +217,8 @@ class _Work:
             self._merged.out.progress.update(self._returned, "fuzz")
 
     def _merge(self) -> str | None:
-        """Merges results in the order of parts; returns why the campaign ends, or None."""
+        """Merges the results that are next in the order of units. Returns why the campaign ends;
+        None: it goes on."""
         while (result := self._results.pop(self._next, None)) is not None:
             self._next += 1
             self._merged.add(result)
@@ -242,6 +247,7 @@ class _Work:
             self._merged.add(self._results.pop(index))
 
     def _cancel(self) -> None:
+        """Cancels the units that have not begun; interrupts the others if these are our Workers."""
         for future in [*self._running]:
             future.cancel()
         if self._running and isinstance(self._executor, Workers):

@@ -73,7 +73,7 @@ class Done:
 def units(
     options: CampaignOptions, unresolved: tuple[Unresolved, ...], until: float | None
 ) -> Iterator[Unit]:
-    """Yields all parts of a campaign, in order."""
+    """Yields all units of a campaign, in order."""
     size = _size(options)
     end = options.begin + options.max_examples
     for begin in range(options.begin, end, size):

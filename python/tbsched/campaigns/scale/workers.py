@@ -168,7 +168,7 @@ class _WorkerSlot:
         self._interrupted = False
 
     def serve(self, tasks: queue.SimpleQueue[_Task | None]) -> None:
-        """Does what it takes from the queue, up to a None."""
+        """Runs the calls of the queue, one after the other, until it takes a None from it."""
         while (task := tasks.get()) is not None:
             if not task.future.set_running_or_notify_cancel():
                 continue
@@ -183,6 +183,7 @@ class _WorkerSlot:
             self._process.close()
 
     def interrupt(self) -> None:
+        """Interrupts the call that runs, and each that follows."""
         self._interrupted = True
         process = self._process
         if process is not None:
@@ -252,6 +253,7 @@ class _Process:
         return not self._process.is_alive()
 
     def close(self) -> None:
+        """Ends the process."""
         self._pipe.close()
         self._process.join(GRACE)
         self._process.kill()
@@ -288,6 +290,10 @@ def _work(pipe: Connection, environment: dict[str, str]) -> None:
 
 
 def _answer(call: bytes, interrupted: threading.Event) -> Any:
+    """Runs a pickled call; returns (True, its result) or (False, its error), pickled.
+
+    Raises KeyboardInterrupt in the call if ``interrupted`` is set before it begins.
+    """
     handler = signal.getsignal(signal.SIGINT)
     try:
         function, arguments, keywords = pickle.loads(call)
@@ -310,6 +316,7 @@ def _answer(call: bytes, interrupted: threading.Event) -> Any:
 
 
 def _end_with_parent() -> None:
+    """Waits until the parent process has ended, and ends this one."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     wait([parent.sentinel])

@@ -102,12 +102,14 @@ def size(sequence: Sequence) -> tuple[int, ...]:
 
 
 def minimise(sequence: Sequence, fails: Fails, floors: Floors) -> Sequence:
-    """Returns a sequence that fails and from which no event, and of no number 1, can be taken.
+    """Returns a smaller sequence that still fails. It fails no longer if any event is removed, or
+    any of its numbers is less by 1.
 
     Args:
         sequence: it fails.
-        fails: the property. A caller that runs out of time answers False from then on.
-        floors: where numbers end.
+        fails: returns whether a sequence fails. A caller that runs out of time answers False from
+            then on.
+        floors: the least value of each number.
     """
     while True:
         before = sequence
@@ -121,7 +123,7 @@ def minimise(sequence: Sequence, fails: Fails, floors: Floors) -> Sequence:
 
 
 def _fewer_events(sequence: Sequence, fails: Fails) -> Sequence:
-    """Drops events as long as the sequence still fails."""
+    """Returns a sequence with as few events as possible that still fails."""
     shrunk = True
     while shrunk:
         shrunk = False
@@ -133,7 +135,8 @@ def _fewer_events(sequence: Sequence, fails: Fails) -> Sequence:
 
 
 def _with_one_less(sequence: Sequence) -> Iterator[Sequence]:
-    """Yields the sequence without a launch or event, with less of one, or with two made one."""
+    """Yields smaller sequences: without a launch or another event, with a part of an event less, or
+    with two host threads or streams made one."""
     for launch_index in reversed(range(len(sequence.launches))):
         if len(sequence.launches) > 1:
             with contextlib.suppress(ValueError):  # it is a graph's that others need
@@ -181,7 +184,7 @@ def _with_one_less(sequence: Sequence) -> Iterator[Sequence]:
 
 
 def _less_than(event: GraphLaunch) -> Iterator[list[Event]]:
-    """Yields smaller events: a graph's nodes as launches, or it less a copy, bytes or an edge."""
+    """Yields what may replace an event to make it smaller, as a list of events."""
     graph, stream = event.graph, event.stream
     yield [
         replace(node, stream=stream, non_blocking=event.non_blocking, host=event.host)
@@ -395,6 +398,7 @@ def _with_stream(sequence: Sequence, stream: Stream, **changes: Any) -> Sequence
 
 
 def _numbered_streams(sequence: Sequence) -> list[Stream]:
+    """Returns the streams of a sequence with numbers, each once."""
     streams = dict.fromkeys(
         event.stream for event in sequence if isinstance(event, Launch | GraphLaunch | Transfer)
     )
@@ -402,7 +406,8 @@ def _numbered_streams(sequence: Sequence) -> list[Stream]:
 
 
 def _lower(attempt: Callable[[int], bool], high: int, low: int) -> None:
-    """Bisects down to a number that works and whose predecessor does not."""
+    """Calls attempt(n) with lower and lower numbers below ``high``, from ``low`` on, until it has
+    succeeded for one and failed for the number before. It has succeeded for ``high``."""
     if high <= low or attempt(low):
         return
     while high - low > 1:

@@ -118,7 +118,7 @@ class Shrinker:
         return False
 
     def finish(self) -> None:
-        """Shrinks what Hypothesis has left, confirms it and writes it down."""
+        """Shrinks what Hypothesis has left further, confirms it, and adds it to the findings."""
         assert self.found is not None
         smallest = self._minimal()
         while smallest is not None and len(smallest.sequence.launches) > 1:
@@ -140,7 +140,8 @@ class Shrinker:
             self.findings.add(self.best, shrunk=False)
 
     def again(self, sequence: Sequence) -> Comparison | None:
-        """Compares again, and a disagreement twice; returns None if the oracle is unstable."""
+        """Returns another comparison of a sequence, confirmed if it disagrees; None: the oracle is
+        unstable."""
         prediction = self.judge.predict(sequence, whole=True)
         with self.tally.counting_unstable(prediction.sequence):
             comparison = self.judge.judge(prediction)
@@ -167,7 +168,8 @@ class Shrinker:
         return self.verdicts[candidate]
 
     def _narrower(self, launches: int) -> Comparison | None:
-        """Returns the smallest disagreement with so many launches that is drawn; None: none is.
+        """Returns the smallest disagreement among draws of sequences with this number of launches;
+        None: none disagrees.
 
         The draws with a number of launches are the same every time, so they are compared once.
         """
@@ -193,6 +195,8 @@ class Shrinker:
         return self._minimal() if smallest else None
 
     def _confirmed(self, comparison: Comparison) -> Comparison:
+        """Returns the comparison of another run of a disagreeing sequence. Raises
+        UnstableMeasurement: that run agrees."""
         repeated = self.judge.confirm(comparison)
         if repeated is None:
             raise UnstableMeasurement("a disagreement did not show again")

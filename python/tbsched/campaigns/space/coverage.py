@@ -88,7 +88,14 @@ class Covering:
     def look(
         self, table: EventTable, smids: list[Int32Array], limiters: Iterable[str | None]
     ) -> None:
-        """Counts what :func:`predict_until_refused` predicted."""
+        """Counts which features a table of predicted sequences has, why launches were refused, and
+        how many sequences each ablation places differently.
+
+        Args:
+            table: the sequences, as :func:`predict_until_refused` returns them.
+            smids: of each sequence the SM of every block.
+            limiters: why a launch of each was refused; None: none was.
+        """
         self.found.refused.update(limiter for limiter in limiters if limiter)
         rows = table.cells[table.cells[:, 0] == LAUNCH, 1:]
         unusual = {
@@ -110,7 +117,8 @@ class Covering:
     def _decided(
         self, table: EventTable, smids: list[Int32Array], variant: DeviceSpec, max_count: int
     ) -> int:
-        """Counts sequences that a device variant places differently, up to ``max_count``."""
+        """Returns how many sequences a device variant places differently, counted up to
+        ``max_count``."""
         differing, begin, end = 0, 0, FIRST_PART
         while begin < len(table) and differing < max_count:
             part = table.part(begin, end)
@@ -126,7 +134,7 @@ class Covering:
         return differing
 
     def look_at(self, prediction: Trace, state: InitialState) -> None:
-        """Counts one prediction, including events behind a launch that was not placed whole.
+        """Counts the same for one prediction, in which launches behind one that waits count, too.
 
         Args:
             prediction: of the model.
@@ -172,7 +180,8 @@ class Covering:
 
 @functools.lru_cache(maxsize=16)
 def _without(spec: DeviceSpec) -> tuple[Mapping[str, DeviceSpec], frozenset[str]]:
-    """Returns the ablations that change a device, and which of them concern waits alone."""
+    """Returns the ablations that change a device, by name; and the names of those that only change
+    what waits."""
     without: dict[str, DeviceSpec] = {}
     of_what_waits: set[str] = set()
     for name in ablations():

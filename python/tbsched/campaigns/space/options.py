@@ -178,6 +178,7 @@ def _partitions(device: DeviceSpec) -> tuple[Partition, ...]:
 
 
 def _check(name: str, value: object, low: int, high: int) -> None:
+    """Refuses what is no integer from ``low`` to ``high``. ``name``: the field, for the message."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name}: an integer is needed, got {shown(value)}")
     if not low <= value <= high:

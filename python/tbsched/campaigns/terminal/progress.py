@@ -48,6 +48,7 @@ class _Bar(Progress):
         self._started = self._shown = time.monotonic()
 
     def update(self, tally: Tally, doing: str) -> None:
+        """Shows what has been counted, and what is being done."""
         now = time.monotonic()
         if now - self._shown < _REFRESH_SECONDS:
             return
