@@ -143,7 +143,8 @@ def _spread(index: Int64Array, percent: int) -> Any:
 
 
 def _parts(knobs: Knobs) -> tuple[Int64Array, Int64Array]:
-    """Returns of each load the part of the tile, and how often that was read before.
+    """Returns, for each load, which part of the tile it reads, and how often that part was read
+    before; int64 (loads,) each.
 
     A part has a load of each warp. When it is read again, each warp reads what the next one read.
     """
@@ -165,7 +166,8 @@ def _parts(knobs: Knobs) -> tuple[Int64Array, Int64Array]:
 
 
 def _tile_lines(knobs: Knobs, block: Int64Array, line_index: Int64Array) -> Int64Array:
-    """Returns the lines with these numbers of the tiles of blocks, (blocks, ...).
+    """Returns the numbers of cache lines, int64 (blocks, ...): for each block the lines
+    ``line_index`` of its tile.
 
     The matrix is as wide as a row of the DRAM, where its rows follow one another. From row to row
     the tiles move on by one, so that those of few lines use all sets of a cache.
@@ -181,7 +183,8 @@ def _tile_lines(knobs: Knobs, block: Int64Array, line_index: Int64Array) -> Int6
 
 
 def _order(knobs: Knobs) -> Int64Array:
-    """Returns the tile of each block: some strips have blocks in order, the others are shuffled."""
+    """Returns the tile of each block, int64 (blocks,): in some strips of tiles the blocks are in
+    order, in the others they are shuffled."""
     strips = -(-knobs.blocks // knobs.blocks_per_row)
     # How many blocks have a neighbour in their strip, by how many strips are in order: those of
     # the others have one by chance.
@@ -200,7 +203,8 @@ def _order(knobs: Knobs) -> Int64Array:
 
 
 def _shuffled(knobs: Knobs, ordered_strips: int) -> Int64Array:
-    """Returns the tile of each block, if so many strips are in order."""
+    """Returns the tile of each block, int64 (blocks,), if ``ordered_strips`` strips of tiles are in
+    order and the others are shuffled."""
     random = np.random.RandomState(_SEED)  # whose numbers are the same in every version
     tiles = np.arange(knobs.blocks)
     strips = -(-knobs.blocks // knobs.blocks_per_row)

@@ -146,7 +146,7 @@ class _Row:
             raise ValueError(f"{name}: a number is needed, got {shown(text)}") from None
 
     def _count(self, name: str) -> int:
-        """Returns the number of blocks or threads of a size like ``(132, 1, 1)``."""
+        """Returns how many blocks or threads there are, from a size such as ``(132, 1, 1)``."""
         text = self._cells[name]
         sides = text.strip("()").replace(" ", "").split(",")
         if not all(side.isdecimal() and int(side) for side in sides):

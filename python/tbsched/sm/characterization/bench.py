@@ -79,6 +79,7 @@ class Compiled:
         return loops(self._frame(opcode), wanted, self._architecture)
 
     def _frame(self, opcode: Opcode) -> Frame:
+        """Returns the frame of an opcode. Raises Unverified: it has none."""
         frame = self._frames[opcode.name]
         if isinstance(frame, Unverified):
             raise frame

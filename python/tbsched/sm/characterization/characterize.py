@@ -198,7 +198,8 @@ class _Maker:
 def _measure(
     series: Series, maker: _Maker, rows: list[Opcode], sizes: tuple[int, ...]
 ) -> dict[str, str]:
-    """Runs what there is to run; returns why not all of it was, by name of the opcode."""
+    """Runs all loops of all opcodes. Returns, by name of an opcode, why not all of its loops ran;
+    empty: all did."""
     maker.reasons |= {row.name: maker.workshop.reason(row) for row in rows}
     able = [row for row in rows if not maker.reasons[row.name]]
     reasons = {row.name: "the time was over" for row in able}
@@ -221,7 +222,8 @@ def _measure(
 
 
 def _latencies(series: Series, maker: _Maker, rows: list[Opcode]) -> dict[Opcode, int | None]:
-    """Clocks after which a result is right, for those whose code has to say so; None: not known.
+    """Returns, by opcode, after how many clocks its result is right; None: not known. 1 for those
+    whose result a scoreboard tells.
 
     A few stalls are tried first, then those between the last wrong one and the first right one.
     """
@@ -251,14 +253,16 @@ def _swept(row: Opcode, stalls: Iterable[int]) -> list[Wanted]:
 
 
 def _stalls_below(right_stall: int | None) -> Iterable[int]:
-    """Returns the stalls below one of the sweep that were not tried."""
+    """Returns the stalls between the last wrong one of the sweep and ``right_stall``, the first
+    right one; none if that is None."""
     if right_stall is None:
         return ()
     return range(max(stall for stall in _SWEEP if stall < right_stall) + 1, right_stall)
 
 
 def _timed(workshop: Workshop, row: Opcode, latency: int | None) -> list[Wanted]:
-    """Returns the loops whose time is taken, the fastest last."""
+    """Returns which loops of an opcode are to be timed, the fastest last. ``latency``: clocks after
+    which a result is right."""
     wanted = []
     for mode in Mode:
         known = workshop.distances(row, mode)
@@ -289,7 +293,8 @@ class _Bar:
 
 @contextmanager
 def _advancing(seconds: float) -> Generator[Callable[[], object], None, None]:
-    """Shows a progress bar; yields a function that advances it to the time that has passed."""
+    """Shows a progress bar of ``seconds``. Yields a function that moves it to the seconds that have
+    passed."""
     if not seconds:
         yield lambda: None
         return

@@ -160,7 +160,8 @@ def figures(
 
 
 def results_per_clock(run: Run) -> float:
-    """Results a clock and SM: of 32 lanes, from the first warp's start to the last one's end."""
+    """Returns how many results an SM gives per clock, counting 32 per warp instruction, from the
+    start of the first warp to the end of the last one."""
     rates = [
         LANES
         * run.instructions
@@ -172,7 +173,8 @@ def results_per_clock(run: Run) -> float:
 
 
 def least_stall(runs: Iterable[Run]) -> int | None:
-    """Returns the least stall from which on every result is the same as with the longest.
+    """Returns the least stall, in clocks, from which on every result is the same as with the
+    longest.
 
     Returns:
         None: no sweep, one that does not repeat itself, or one whose results do not tell: the
@@ -196,7 +198,7 @@ def least_stall(runs: Iterable[Run]) -> int | None:
 
 
 def _points(runs: Iterable[Run]) -> dict[Point, Measured]:
-    """Returns the results per clock of each mode, distance and number of warps."""
+    """Returns the results per clock at each point: each mode, distance and number of warps."""
     rates = defaultdict(list)
     for run in runs:
         point = Point(run.key.mode, run.key.distance, run.key.warps)
@@ -205,7 +207,8 @@ def _points(runs: Iterable[Run]) -> dict[Point, Measured]:
 
 
 def _ends(runs: Iterable[Run]) -> dict[Point, int]:
-    """Returns by how many clocks the last warp ends after the first, at most, per point."""
+    """Returns, for each point, the greatest number of clocks by which the last warp of a run ends
+    after the first one."""
     latest: dict[Point, int] = {}
     for run in runs:
         point = Point(run.key.mode, run.key.distance, run.key.warps)
@@ -218,7 +221,7 @@ def _near(points: Mapping[Point, Measured], best: Measured) -> list[Point]:
 
 
 def _waits(points: Mapping[Point, Measured]) -> dict[Point, Measured]:
-    """Clocks an instruction, of single warps."""
+    """Returns, for each point with a single warp, the clocks per instruction."""
     return {
         point: Measured(LANES / result.value, LANES / result.high, LANES / result.low, result.runs)
         for point, result in points.items()
@@ -227,7 +230,8 @@ def _waits(points: Mapping[Point, Measured]) -> dict[Point, Measured]:
 
 
 def _scheduling_wait(points: Mapping[Point, Measured]) -> Measured | None:
-    """Returns the wait at the smallest distance at which a warp alone is as fast as ever."""
+    """Returns the clocks per instruction of a single warp at the smallest distance at which it is
+    as fast as at any."""
     waits = _waits(points)
     if not waits:
         return None
@@ -243,7 +247,8 @@ def _dependence_wait(points: Mapping[Point, Measured]) -> Measured | None:
 def _least_warps(
     points: Mapping[Point, Measured], best: Measured
 ) -> dict[tuple[Mode, int], int]:  # fmt: skip
-    """Returns the fewest warps with nearly the best throughput, by mode and distance."""
+    """Returns the fewest warps with nearly the best throughput, by mode and distance; only those
+    that reach it."""
     fewest: dict[tuple[Mode, int], int] = {}
     for point in sorted(_near(points, best)):
         fewest.setdefault((point.mode, point.distance), point.warps)
@@ -251,7 +256,14 @@ def _least_warps(
 
 
 def _overhead(points: Mapping[Point, Measured], best: Measured, blocks: int) -> int | None:
-    """Returns how many more warps reach the best than would if each were as fast as alone."""
+    """Returns how many warps more than expected reach nearly the best throughput; None: they do
+    not. Expected are as many as would if each were as fast as a warp alone.
+
+    Args:
+        points: results per clock.
+        best: the best of them.
+        blocks: processing blocks; only multiples of this number of warps count.
+    """
     best_point = next(point for point, result in points.items() if result is best)
     curve = {p.warps: result.value for p, result in points.items() if p[:2] == best_point[:2]}
     even = [warps for warps in sorted(curve) if warps % blocks == 0]
@@ -265,7 +277,16 @@ def _overhead(points: Mapping[Point, Measured], best: Measured, blocks: int) -> 
 def _best_share(
     points: Mapping[Point, Measured], best: Measured | None, blocks: int, *, is_even: bool
 ) -> float | None:
-    """Returns the share of points near the best, among the loops that reach it."""
+    """Returns the share of points with nearly the best throughput, 0 to 1, among the loops that
+    reach it at all; None: there is no such point.
+
+    Args:
+        points: results per clock.
+        best: the best of them.
+        blocks: processing blocks.
+        is_even: whether only points count at which each processing block has as many warps; else
+            only the others.
+    """
     if best is None:
         return None
     near = set(_near(points, best))
@@ -275,7 +296,8 @@ def _best_share(
 
 
 def _skew(runs: Iterable[Run]) -> Skew | None:
-    """Returns how far starts and ends of an SM's warps lie apart; None without several."""
+    """Returns the greatest number of clocks between the first and the last start, and end, of the
+    warps of an SM; None: no SM had several."""
     skews = [
         (int(np.ptp(warps["start"])), int(np.ptp(warps["end"])))
         for run in runs
@@ -292,7 +314,7 @@ def _by_sm(run: Run) -> list[np.ndarray]:
 
 
 def _is_whole(run: Run, sms: int) -> bool:
-    """Returns whether every warp recorded, on as many SMs as were to have them."""
+    """Returns whether all warps of a run have left a record, on as many SMs as the run was for."""
     counts = [len(warps) for warps in _by_sm(run)]
     wanted = 1 if run.key.scope is Scope.ONE_SM else sms
     return counts == [run.key.warps] * wanted

@@ -93,7 +93,8 @@ def frames(opcodes: Iterable[Opcode], architecture: str) -> dict[str, Frame | Un
 
 
 def ptx(opcode: Opcode, architecture: str, slots: int) -> str:
-    """Returns the source of the kernel."""
+    """Returns the PTX source of the kernel that has a loop of an opcode. ``slots``: how many
+    instructions the loop has room for."""
     template = resources.files("tbsched.sm.characterization") / "frame.ptx"
     environment = jinja2.Environment(
         trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
@@ -118,7 +119,8 @@ def ptx(opcode: Opcode, architecture: str, slots: int) -> str:
 
 
 def _compiled(rooms: Mapping[Opcode, int], architecture: str) -> dict[str, Frame | Unverified]:
-    """Returns the frame of each opcode, or why there is none."""
+    """Returns the frame of each opcode by its name, or why there is none. ``rooms``: of each opcode
+    for how many instructions its loop has room."""
     frames_by_name: dict[str, Frame | Unverified] = {}
     cubins = {}
     for opcode, slots in rooms.items():
@@ -139,7 +141,14 @@ def _compiled(rooms: Mapping[Opcode, int], architecture: str) -> dict[str, Frame
 
 
 def _framed(opcode: Opcode, cubin: bytes, at: int, code: tuple[Instruction, ...]) -> Frame:
-    """Returns where a compiled kernel has its loop and the instructions under test."""
+    """Returns the frame of a compiled kernel: where its loop and the instructions under test are.
+
+    Args:
+        opcode: under test.
+        cubin: the compiled kernel.
+        at: the byte at which its machine code begins there.
+        code: its instructions.
+    """
     first, last = _loop(code)
     inside = range(first, last + 1)
     wanted = [k for k in inside if code[k].opcode == opcode.sass]
@@ -169,7 +178,8 @@ def _framed(opcode: Opcode, cubin: bytes, at: int, code: tuple[Instruction, ...]
 
 
 def _loop(code: tuple[Instruction, ...]) -> tuple[int, int]:
-    """Returns the first and the last instruction of the loop that holds the placeholders."""
+    """Returns the indices of the first and the last instruction of the loop that holds the
+    placeholders. Raises Unverified: the clock is not read around it."""
     slots = [k for k, instruction in enumerate(code) if instruction.opcode == "PMTRIG"]
     last = next(k for k in range(slots[-1], len(code)) if code[k].opcode == "BRA")
     first = code[last].target or 0
@@ -180,7 +190,8 @@ def _loop(code: tuple[Instruction, ...]) -> tuple[int, int]:
 
 
 def _sources(opcode: Opcode, exemplars: list[int]) -> tuple[words.Field, ...]:
-    """Returns the fields that change with the chain; nothing else may, but for how it is issued."""
+    """Returns the fields of an instruction that name its chain, besides the destination. Raises
+    Unverified: other fields differ between the chains."""
     varying = tuple(f for f in words.SOURCES if len({f.of(word) for word in exemplars}) > 1)
     known = words.DESTINATION.mask
     for field in (*varying, *words.ISSUE):

@@ -67,7 +67,8 @@ class GpuBench:
         return Compiled(opcodes, f"sm_{capability}")
 
     def run(self, loop: Loop, placed: Placed, iterations: int) -> StructuredArray:
-        """Launches the kernel, waits for it, and returns what its warps wrote."""
+        """Launches the kernel with a loop, waits for it, and returns what its warps recorded, a row
+        for each."""
         warps = placed.blocks * placed.threads // 32
         self._bytes[:] = 0
         operands = OPCODES[loop.opcode].operands()
@@ -91,6 +92,7 @@ class GpuBench:
         return self._bytes[self._records_at : end].copy().view(RECORD)
 
     def _kernel(self, loop: Loop) -> Any:
+        """Returns the kernel of a loop, which is loaded at the first call."""
         if loop.cubin not in self._kernels:
             code = self._core.ObjectCode.from_cubin(loop.cubin)
             self._kernels[loop.cubin] = code.get_kernel(KERNEL)

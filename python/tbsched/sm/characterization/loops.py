@@ -133,7 +133,7 @@ def _spaced(around: Frame, wanted: Wanted) -> tuple[Wanted, int]:
 
 
 def safe_spacing(around: Frame, mode: Mode, distance: int) -> int:
-    """Clocks between two instructions with which every result is right."""
+    """Returns the least clocks between two instructions with which every result is surely right."""
     if around.waits:
         # The wait for a scoreboard sees a mark that was set two clocks before.
         return 2 if distance == 1 else 1
@@ -143,7 +143,8 @@ def safe_spacing(around: Frame, mode: Mode, distance: int) -> int:
 
 
 def _planned(around: Frame, wanted: Wanted, spacing: int) -> list[int]:
-    """Returns the words of the loop: count, half of the instructions, test, the others, branch."""
+    """Returns the machine code of the loop, a word for each instruction: count, half of the
+    instructions under test, test, the other half, branch."""
     group = _group(around, wanted.mode, wanted.distance, spacing, 0)
     groups = min(around.items // len(group), wanted.updates or around.items)
     if spacing < 1 or not groups:
@@ -162,7 +163,15 @@ def _planned(around: Frame, wanted: Wanted, spacing: int) -> list[int]:
 
 
 def _group(around: Frame, mode: Mode, distance: int, spacing: int, before: int) -> list[int]:
-    """Returns an instruction on each chain, with the spacing between; ``before`` came earlier."""
+    """Returns the machine code of one instruction on each chain, a word for each.
+
+    Args:
+        around: the compiled kernel.
+        mode: how an instruction depends on the one before it on its chain.
+        distance: how many chains take turns.
+        spacing: clocks between two instructions.
+        before: how many instructions were before these; two kinds of instruction alternate by it.
+    """
     words_of_group = []
     reuse = 0
     if around.opcode.reuse and spacing <= words.PATIENT:  # it is lost when the warp yields

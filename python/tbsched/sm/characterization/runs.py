@@ -203,6 +203,8 @@ def _run(row: object) -> Run:
 
 
 def _one_of(field: str, kind: type[_Word], value: object) -> _Word:
+    """Returns the member of an enumeration that has this value. Raises ValueError: naming
+    ``field``."""
     word = next((known for known in kind if known == value), None)
     if word is None:
         raise ValueError(f"{field}: {shown(value)} is none of {', '.join(kind)}")

@@ -125,7 +125,7 @@ class Section:
 
 @contextlib.contextmanager
 def refusing_torn() -> Iterator[None]:
-    """Says so where a cubin leads to bytes that it does not have.
+    """Turns the errors of reading beyond the end of a cubin into a ValueError.
 
     Raises:
         ValueError: it does.
@@ -157,7 +157,7 @@ def sections(cubin: bytes) -> list[Section]:
 
 
 def code_of(cubin: bytes, kernel: str) -> tuple[int, int]:
-    """Returns begin and end of a kernel's machine code in a cubin.
+    """Returns at which bytes of a cubin a kernel's machine code begins and ends.
 
     Raises:
         ValueError: it has no such kernel.
@@ -169,7 +169,8 @@ def code_of(cubin: bytes, kernel: str) -> tuple[int, int]:
 
 
 def lives(cubin: bytes, kernel: str) -> tuple[dict[int, Touched], set[int]]:
-    """Returns the registers that each instruction touches; and which instructions have a label.
+    """Returns which registers each instruction of a kernel touches, by its index; and the indices
+    of the instructions with a label.
 
     Raises:
         ToolMissing: there is no nvdisasm.
@@ -181,7 +182,7 @@ def lives(cubin: bytes, kernel: str) -> tuple[dict[int, Touched], set[int]]:
 
 
 def _lives_in(shown: str, kernel: str) -> tuple[dict[int, Touched], set[int]]:
-    """Reads what nvdisasm prints of a cubin."""
+    """Returns the same from what nvdisasm prints of a cubin."""
     begin = shown.index(f"\t.section\t.text.{kernel},")
     end = shown.find("\n//-----", begin)
     touched: dict[int, Touched] = {}
@@ -219,7 +220,7 @@ def _touched(files: Iterable[str], marks: Iterable[str]) -> Touched:
 
 
 def architecture_of(cubin: bytes) -> int:
-    """Such as 90."""
+    """Returns the compute capability for which a cubin is, such as 90 for 9.0."""
     flags: int
     (flags,) = struct.unpack_from("<I", cubin, 0x30)
     return flags >> 8 & 0xFF if cubin[8] >= _MOVED else flags & 0xFF
@@ -260,7 +261,13 @@ def disassemble(codes: Iterable[bytes], architecture: str) -> list[tuple[Instruc
 def _instructions_in(
     shown: str, code_bytes: bytes, pieces: list[bytes]
 ) -> list[tuple[Instruction, ...]]:
-    """Reads what nvdisasm prints of pieces of machine code."""
+    """Returns the instructions of each piece of machine code, from nvdisasm's JSON for all of them.
+
+    Args:
+        shown: the JSON.
+        code_bytes: the machine code of all pieces.
+        pieces: that of each piece.
+    """
     rows = json.loads(shown)[1][0]["sass-instructions"]
     words = [
         int.from_bytes(code_bytes[at : at + BYTES], "little")
@@ -275,7 +282,13 @@ def _instructions_in(
 
 
 def _instruction(row: dict[str, Any], word: int, first: int, end: int) -> Instruction:
-    """Reads an instruction of the piece that has those from ``first`` until before ``end``.
+    """Returns an instruction from what nvdisasm says of it.
+
+    Args:
+        row: its JSON object in the output of nvdisasm.
+        word: its machine code.
+        first, end: the numbers of the first instruction of its piece of code, and of the one behind
+            it. The target of a branch is counted from the first.
 
     Raises:
         LookupError, ValueError: it is none, it has a scoreboard that no SM has, or it is a branch

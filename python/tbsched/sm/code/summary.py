@@ -118,7 +118,8 @@ class Code:
     widest: int = 0
 
     def with_turns(self, turns: float) -> tuple[float, float]:
-        """Clocks alone, and of the busiest unit, if loops turn so often.
+        """Returns the clocks that a warp alone takes, and those for which it keeps the busiest unit
+        busy, if each loop is executed ``turns`` times.
 
         Example:
             >>> mix = tb.sm.Mix({"fp64.fma": 100})
@@ -251,7 +252,8 @@ def _latency(kind: Class, known: Mapping[str, Figures]) -> float:
 
 
 def _interval(kind: Class, known: Mapping[str, Figures], blocks: int) -> float:
-    """Clocks that an instruction of a warp keeps its unit of a processing block."""
+    """Returns the clocks for which an instruction of a warp keeps its unit of a processing block
+    busy."""
     figures = known.get(kind.measured)
     if figures is None or figures.throughput is None:
         return _ISSUE

@@ -20,7 +20,7 @@ _WIDTHS = (("128", 4), ("64", 2), ("WIDE", 2))
 
 
 def path(code: tuple[Instruction, ...], max_turns: int = TURNS) -> list[int]:
-    """Returns the numbers of the instructions that a thread executes, in order.
+    """Returns the indices of the instructions that a thread executes, in the order of execution.
 
     Forward branches under a condition are not taken, but for those to a loop where none would be
     met otherwise. Loops turn as often as given.
@@ -110,12 +110,16 @@ class Walk:
 def walk(
     code: tuple[Instruction, ...], latency: Callable[[Class], float], turns: int = TURNS
 ) -> Walk:
-    """Lets one warp go through the code, with the stalls and the scoreboards of its control fields.
+    """Simulates one warp that goes through the code alone. Returns its clocks, its waits for
+    memory, and what it executes.
+
+    Stalls and scoreboards are those of the control fields of the instructions.
 
     Args:
         code: of a kernel.
-        latency: clocks until the result of an instruction is there that a scoreboard tells of.
-        turns: of each loop.
+        latency: returns, for a class, the clocks from the issue of an instruction that sets a
+            scoreboard until its result is there.
+        turns: how often each loop is executed.
     """
     result = Walk()
     marks = [0.0] * words.SCOREBOARDS
@@ -160,7 +164,8 @@ def _note_registers(
     instruction: Instruction,
     kind: Class,
 ) -> None:
-    """Notes from which instructions this one reads, and what it writes."""
+    """Notes in ``result`` how far behind their writers registers are read, and in ``writers`` which
+    registers this instruction writes."""
     written, read = _registers(instruction, kind)
     for register in read:
         if register not in writers:
@@ -196,7 +201,7 @@ def _registers(instruction: Instruction, kind: Class) -> tuple[list[int], list[i
 
 
 def _width(opcode: str) -> int:
-    """Registers of a result."""
+    """Returns how many registers the result of an instruction takes."""
     parts: Iterator[str] = iter(opcode.split("."))
     suffixes = set(parts)
     return next((width for name, width in _WIDTHS if name in suffixes), 1)

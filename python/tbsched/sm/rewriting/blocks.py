@@ -41,7 +41,8 @@ class Entry:
         return self.ages.get(register, self.others)
 
     def joined(self, other: Entry) -> Entry:
-        """Returns the entry that is valid from either predecessor."""
+        """Returns an entry that holds for both: what may be pending after either of two
+        predecessors."""
         registers = {*self.ages, *other.ages}
         opcodes = {*self.since, *other.since}
         return Entry(
@@ -57,7 +58,8 @@ class Entry:
         )
 
     def after(self, steps: Iterable[Step]) -> Entry:
-        """Returns what is pending behind some steps."""
+        """Returns what may be pending after these steps, if this is what may be pending before
+        them."""
         scoreboards, now = self.scoreboards, 0
         touched: dict[Place, int] = {}
         unsettled = set(self.unsettled)

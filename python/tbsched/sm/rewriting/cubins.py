@@ -17,7 +17,8 @@ MOST_REGISTERS = 255
 
 
 def attributes(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Yields the kind, place and size of each attribute with a payload in ``.nv.info``."""
+    """Yields the attributes with a sized payload in an ``.nv.info`` section: of each its kind, the
+    byte at which its payload begins, and how many bytes that has."""
     at = 0
     while at + 4 <= len(data):
         form, kind, size = struct.unpack_from("<BBH", data, at)

@@ -55,7 +55,8 @@ def compiled(blocks: Iterable[Block]) -> Compiled:
 
 
 def issued(steps: Iterable[Step]) -> list[int]:
-    """Returns when each step goes, at the soonest; and last, when what follows does."""
+    """Returns the earliest clock at which each step is issued; and at the end that of what follows
+    them."""
     times = [0]
     for step in steps:
         times.append(times[-1] + step.clocks)
@@ -63,7 +64,9 @@ def issued(steps: Iterable[Step]) -> list[int]:
 
 
 def dependences(steps: tuple[Step, ...]) -> Iterator[tuple[int, int, Kind, Place]]:
-    """Pairs of steps one of which touches what the other writes, without those that follow."""
+    """Yields the pairs of steps that touch the same register, one of which writes it: indices of
+    the earlier and of the later step, the kind, and the register. Pairs that follow from others are
+    left out."""
     writers: dict[Place, list[int]] = defaultdict(list)
     readers: dict[Place, list[int]] = defaultdict(list)
     for late, step in enumerate(steps):
@@ -86,7 +89,8 @@ BEFORE = -1  # stands for what comes before the block
 
 
 def edges(block: Block, shown: Compiled) -> dict[tuple[int, int], int]:
-    """Returns the least clocks between pairs of steps of which the second depends on the first.
+    """Returns the least clocks between two steps, for each pair of which the second must come after
+    the first: the key is their indices.
 
     ``BEFORE`` stands for the beginning of the block, and the number of its steps for its end.
     """
@@ -98,7 +102,8 @@ def edges(block: Block, shown: Compiled) -> dict[tuple[int, int], int]:
 
 
 def _constraints(block: Block, shown: Compiled) -> Iterator[tuple[int, int, int]]:
-    """Yields all constraints of a block: two steps, and how many clocks lie between."""
+    """Yields all constraints of a block, with duplicates: indices of the earlier and of the later
+    step, and the least clocks between them."""
     steps = block.steps
     times = issued(steps)
     for early, late, kind, register in dependences(steps):
@@ -134,7 +139,12 @@ def _constraints(block: Block, shown: Compiled) -> Iterator[tuple[int, int, int]
 
 
 def _in_order(block: Block) -> Iterator[tuple[int, int, tuple[str, str], int]]:
-    """Yields each slow step after the last one of each opcode, and the clocks between."""
+    """Yields the pairs of slow steps that end in order: for each slow step, and each opcode, the
+    last slow step of that opcode before it.
+
+    Each row has the index of the earlier step (``BEFORE``: it is before the block) and of the later
+    one, both opcodes, and the clocks between their issues.
+    """
     times = issued(block.steps)
     last_issued: dict[str, tuple[int, int]] = {
         opcode: (BEFORE, -age) for opcode, age in block.entry.since.items()
@@ -151,12 +161,15 @@ def _written(step: Step) -> tuple[int, ...]:
 
 
 def _wait(steps: tuple[Step, ...], scoreboard: int, first: int) -> int:
-    """The first step from there that waits for a scoreboard; behind the end if there is none."""
+    """Returns the index of the first step from ``first`` on that waits for a scoreboard; the number
+    of steps: none does."""
     return next((k for k in range(first, len(steps)) if steps[k].waits(scoreboard)), len(steps))
 
 
 def _scoreboards(block: Block) -> Iterator[tuple[int, int, int]]:
-    """Yields edges that keep a wait between the setters of its scoreboard before and after it."""
+    """Yields constraints by which each wait for a scoreboard stays behind the step that sets it
+    before, and before the step that sets it next: indices of two steps, and the least clocks
+    between."""
     steps = block.steps
     times = issued(steps)
     for scoreboard in range(SCOREBOARDS):
@@ -182,7 +195,8 @@ def _scoreboards(block: Block) -> Iterator[tuple[int, int, int]]:
 
 
 def _later_waits(steps: tuple[Step, ...], early: int, late: int) -> Iterator[int]:
-    """Yields waits between two steps on scoreboards that are set after the first one."""
+    """Yields the indices of the steps behind ``early``, up to ``late``, that wait for a scoreboard
+    which was set behind ``early``."""
     later: set[int] = set()
     for k in range(early + 1, late + 1):
         if any(steps[k].waits(scoreboard) for scoreboard in later):
@@ -191,7 +205,9 @@ def _later_waits(steps: tuple[Step, ...], early: int, late: int) -> Iterator[int
 
 
 def _across_boundaries(block: Block, times: list[int]) -> Iterator[tuple[int, int, int]]:
-    """Yields edges that complete pending work of before the block, and its own before the end."""
+    """Yields constraints with the beginning and the end of the block: indices of two steps, and the
+    least clocks between. Work that is pending at the beginning has ended before a step needs it,
+    and work of this block before the end."""
     steps, end = block.steps, len(block.steps)
     written: set[Place] = set()
     waits: list[int] = []
@@ -220,7 +236,7 @@ def _across_boundaries(block: Block, times: list[int]) -> Iterator[tuple[int, in
 
 
 def _key(first: Step, second: Step, kind: Kind, register: Place) -> Key:
-    """Returns a key of dependences for which the same number of clocks is enough."""
+    """Returns a key of a dependence. Dependences with equal keys need equally many clocks."""
     return (
         kind.value, register[0], first.opcode, str(first.use(register)),
         second.opcode, str(second.use(register)),

@@ -179,21 +179,23 @@ def step_of(instruction: Instruction, touched: Touched, fixed: bool = False) -> 
 
 
 def _is_known(word: str, instruction: Instruction) -> bool:
-    """Returns whether it is clear what an instruction does with a word of its operands."""
+    """Returns whether it is clear what an instruction does with an operand, or a part of one,
+    ``word``."""
     if word == "PR":
         return instruction.opcode in _PACKING and instruction.operands[-1].startswith("0x")
     return bool(_NAMED.fullmatch(word) or _CONSTANTS.fullmatch(word))
 
 
 def _packed(instruction: Instruction) -> frozenset[Place]:
-    """Returns the predicates of a mask; all of them, if it is not a number."""
+    """Returns the predicates of an instruction's mask; all of them if the mask is not a number."""
     last = instruction.operands[-1]
     mask = int(last, 16) if last.startswith("0x") else -1
     return frozenset(("P", index) for index in range(_PREDICATES) if mask >> index & 1)
 
 
 def _fixed(cubin: bytes, name: str) -> set[int]:
-    """Instructions whose place something else in the cubin knows."""
+    """Returns the indices of the instructions whose place something else in the cubin refers to:
+    they cannot move."""
     fixed: set[int] = set()
     for section in sections(cubin):
         data = cubin[section.offset : section.offset + section.size]

@@ -242,6 +242,8 @@ def _all_orders(
 
 
 def _by_unit(used_registers: int, max_registers: int) -> list[tuple[int, int | None]]:
+    """Returns register counts to try, each with None: the kernel's own, then every larger one in
+    whole units."""
     first = (used_registers // _UNIT + 1) * _UNIT
     return [
         (used_registers, None),
@@ -252,7 +254,8 @@ def _by_unit(used_registers: int, max_registers: int) -> list[tuple[int, int | N
 def _by_resident(
     used_registers: int, max_registers: int, resident_blocks: _Held
 ) -> list[tuple[int, int | None]]:
-    """Returns the fewest registers for each number of blocks that an SM can be made to hold."""
+    """Returns register counts to try, each with how many blocks an SM then holds: the kernel's own,
+    then the smallest of each smaller number of blocks."""
     counts = [(used_registers, resident_blocks(used_registers))]
     first = (used_registers - 1) // _UNIT * _UNIT + _UNIT + 1
     for count in range(first, max_registers + 1, _UNIT):
@@ -265,7 +268,7 @@ def _by_resident(
 
 
 def _resident(spec: DeviceSpec, threads: int, registers: int, shared_memory: int) -> int:
-    """Returns how many blocks an idle SM holds, by the predictor."""
+    """Returns how many blocks of a launch an idle SM holds, by the predictor; 0: not even one."""
     launch = Launch(spec.sms * spec.blocks_per_sm, threads, registers, shared_memory)
     try:
         trace = predict(Sequence([launch]), spec)

@@ -33,9 +33,15 @@ Rank = Callable[[int, int, int, int], tuple[float, ...]]
 def reordered(
     block: Block, shown: Compiled, edges: Edges, order: Order, seed: int = 0
 ) -> list[tuple[int, Control]] | None:
-    """Returns another order of a block's steps: their numbers, and how each is issued.
+    """Returns another order of a block's steps: the index of each step, and how it is issued; None:
+    there is none, or none was found.
 
-    ``edges`` are its own. None: there is none, or none was found.
+    Args:
+        block: the steps.
+        shown: what the compiler's code shows of stalls and waits.
+        edges: of the block.
+        order: which of the possible orders.
+        seed: of what is drawn.
     """
     issue_times = _listed(block, shown, edges, order, seed)
     if issue_times is None or list(issue_times) == list(range(len(block.steps))):
@@ -109,7 +115,8 @@ def _linear(count: int, edges: Edges) -> Iterator[list[int]]:
 def _with_stalls(
     block: Block, edges: Edges, issue_times: Mapping[int, int]
 ) -> list[tuple[int, Control]] | None:
-    """Returns how each step is issued that goes at such times; None: a stall would be too long."""
+    """Returns, for steps with these issue times, the index of each step and how it is issued, in
+    order; None: a stall would be too long."""
     steps = block.steps
     times = list(issue_times.values())
     end = max(
@@ -133,7 +140,8 @@ def _with_stalls(
 def _listed(
     block: Block, shown: Compiled, edges: Edges, order: Order, seed: int
 ) -> dict[int, int] | None:
-    """Returns when each step goes, in the new order; None: a stall would be too long."""
+    """Returns when each step is issued in the new order, in clocks, by its index; None: a stall
+    would be too long."""
     steps, count = block.steps, len(block.steps)
     before: dict[int, list[tuple[int, int]]] = defaultdict(list)
     after: dict[int, list[int]] = defaultdict(list)
@@ -171,7 +179,8 @@ def _listed(
 
 
 def _expected(steps: tuple[Step, ...], edges: Edges) -> dict[tuple[int, int], int]:
-    """Returns the likely clocks between the two instructions of each edge."""
+    """Returns the clocks that are likely between the two steps of each edge: more than the least if
+    the second waits for memory."""
     likely = {}
     for (early, late), clocks in edges.items():
         is_signalled = early != BEFORE and late < len(steps) and any(
@@ -188,7 +197,8 @@ def _rank(
     order: Order,
     seed: int,
 ) -> Rank:
-    """Returns the sort key of steps that could be issued at the same time, the least first."""
+    """Returns a function that gives a step its sort key, among those that could be issued next. The
+    least goes first."""
     draw = random.Random(seed)
     drawn = [draw.random() for _ in steps]
     clocks_to_end = _clocks_to_end(len(steps), expected)
@@ -202,7 +212,8 @@ def _rank(
 
 
 def _clocks_to_end(count: int, expected: Edges) -> list[int]:
-    """Clocks from each step to the end of the block, along the longest way."""
+    """Returns, for each step, the likely clocks until the end of the block, along the longest chain
+    of edges."""
     after: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for (early, late), clocks in expected.items():
         after[early].append((late, clocks))
@@ -213,7 +224,7 @@ def _clocks_to_end(count: int, expected: Edges) -> list[int]:
 
 
 def _loading(steps: tuple[Step, ...], before: Mapping[int, list[tuple[int, int]]]) -> set[int]:
-    """Returns the reads of memory, and what they depend on."""
+    """Returns the indices of the steps that read memory, and of all steps that these depend on."""
     loading: set[int] = set()
     work = [k for k, step in enumerate(steps) if step.space is not None and not step.stores]
     while work:

@@ -233,7 +233,7 @@ class _Runs:
         self.dropped = False
 
     def once(self) -> float:
-        """Runs it, and says how long it took."""
+        """Runs the variant once, and returns how long it took in seconds."""
         start = time.perf_counter()
         reported = self._run()
         took = time.perf_counter() - start if reported is None else float(reported)
@@ -252,7 +252,8 @@ def _round(runs: Sequence[_Runs], draw: random.Random) -> None:
 
 
 def _drop(runs: list[_Runs]) -> None:
-    """Gives up those that are slower than the fastest; never the original, nor the last other."""
+    """Gives up the variants that are surely slower than the fastest; never the original, nor the
+    last other one."""
     others = [run for run in runs[1:] if not run.dropped]
     best = min(others, key=lambda run: statistics.median(run.seconds))
     for run in others:
