@@ -111,6 +111,7 @@ class GrowingFile:
             self._sync()
 
     def close(self) -> None:
+        """Closes the file; all that was appended is on the disk."""
         try:
             self._sync()
         finally:
@@ -132,6 +133,7 @@ class GrowingFile:
         self._unsynced = 0
 
     def _lock(self) -> None:
+        """Locks the file. Raises ValueError: another process has it."""
         # The kernel drops the lock with the process, so a killed one leaves none behind.
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -172,6 +174,7 @@ class _Beginning(io.RawIOBase):
 
 
 def _is_json(line: bytes) -> bool:
+    """Returns whether a line is JSON."""
     try:
         parsing.json_value(line)
     except ValueError:

@@ -235,6 +235,7 @@ def _is_inherited(path: Path) -> bool:
 
 
 def _kind(status: os.stat_result) -> str:
+    """Returns what is at a path, in words, such as "a folder"."""
     names = {
         stat.S_IFDIR: "is a folder",
         stat.S_IFIFO: "is a FIFO",

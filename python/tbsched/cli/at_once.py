@@ -37,6 +37,7 @@ def _replace(signal_number: int, before: object, after: object) -> None:
 
 
 def _end(signal_number: int, frame: object) -> None:
+    """Handles a signal: ends the process at once."""
     try:
         os.write(2, b"tbsched: interrupted\n")
     finally:

@@ -171,6 +171,7 @@ def _on_gpus(gpu_list: str) -> Workers:
 
 
 def _gpu_numbers(gpu_list: str) -> list[int]:
+    """Returns the numbers in the value of ``--gpus``, such as ``0,1``."""
     try:
         return [int(item) for item in gpu_list.split(",")]
     except ValueError:
@@ -207,6 +208,7 @@ def _printing_notes(as_json: bool) -> Iterator[None]:
 
 
 def _show(report: Report, as_json: bool) -> None:
+    """Prints a report, as JSON or as text."""
     if as_json:
         show_json(views.data(report))
     else:

@@ -38,7 +38,11 @@ def sigterm_as_ctrl_c() -> Iterator[None]:
 
 @contextlib.contextmanager
 def not_swallowed() -> Iterator[None]:
-    """Interrupts once more where Python drops an exception, as in a callback of an import."""
+    """Raises a KeyboardInterrupt again that Python drops while this context lasts.
+
+    Python drops an exception in places such as a callback of an import. The main thread is then
+    interrupted once more, 10 ms later.
+    """
     before = sys.unraisablehook
 
     def again(dropped: sys.UnraisableHookArgs) -> None:
@@ -66,6 +70,8 @@ def is_interruption(error: BaseException | None) -> bool:
 
 
 def _is_own(signal_number: int, handler: object) -> bool:
+    """Returns whether a signal's handler is this one, in the main thread: so that it may be
+    replaced."""
     is_main = threading.current_thread() is threading.main_thread()
     return is_main and signal.getsignal(signal_number) == handler
 

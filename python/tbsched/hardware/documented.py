@@ -39,6 +39,7 @@ def compute_capabilities() -> tuple[str, ...]:
 
 @functools.cache
 def _table() -> dict[str, Documented]:
+    """Returns what NVIDIA documents of each compute capability, by its name."""
     file = resources.files("tbsched.hardware") / "compute_capabilities.toml"
     rows = tomllib.loads(file.read_text("utf-8"))
     common = rows.pop("common")
@@ -46,6 +47,7 @@ def _table() -> dict[str, Documented]:
 
 
 def _read(row: Mapping[str, Any]) -> Documented:
+    """Returns what a row of the table documents."""
     limits = {
         field.name: field.read(field.path, row[field.name]) for field in FIELDS if field.name in row
     }

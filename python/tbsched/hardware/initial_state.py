@@ -75,6 +75,7 @@ class InitialState:
 
 
 def _whole(name: str, value: object) -> int:
+    """Returns a component's value as an int. Raises TypeError: it is no integer."""
     try:
         return operator.index(cast(SupportsIndex, value))
     except TypeError:

@@ -80,6 +80,9 @@ def launch_of(
 
 
 def _product(field: str, extent: _Extent) -> int:
+    """Returns the product of an extent, a number or up to three. ``field``: its name, for
+    messages.
+    """
     sizes = extent if isinstance(extent, tuple) else (extent,)
     if not 1 <= len(sizes) <= 3:
         raise ValueError(f"launch_of.{field}: up to three numbers are needed, got {shown(extent)}")

@@ -218,6 +218,8 @@ class Gpu:
             batch.close()
 
     def _outcome(self, seq: Sequence, batch: _launcher.Batch) -> tuple[Outcome, tuple[bool, ...]]:
+        """Returns the trace of a run, or the error that it ended in; and which of the groups of
+        launches have met."""
         try:
             return self._trace(seq, *batch.next())
         except (UnstableMeasurement, DeadlineExceeded) as error:

@@ -123,7 +123,8 @@ class CallLengths:
         return self._spec.launch_call_ns if is_long else self._spec.copy_call_ns
 
     def _first_uses(self, kind: str, stream: object, host: int) -> int:
-        """Counts a call; returns by how many ns the first uses of its host and stream delay it."""
+        """Counts a call. Returns by how many ns it takes longer, as its host or its stream makes
+        calls of this kind for the first time."""
         self._calls_by_host[host] += 1
         is_new = stream is None or (stream, kind) not in self._stream_kinds
         self._stream_kinds.add((stream, kind))
@@ -154,8 +155,8 @@ def calls_of(
     issue_times: Iterable[float] | None,
     host: float | Iterable[float] | None,
 ) -> Calls:
-    """Returns when the calls of a sequence are made. Raises TypeError or ValueError: for a held
-    sequence, of the wrong number, or more than one of them."""
+    """Returns when the host makes the calls of a sequence. Raises TypeError or ValueError: times
+    for a held sequence, of the wrong number, or given in more than one way."""
     given = {"launch_interval": launch_interval or None, "issue_times": issue_times, "host": host}
     names = [name for name, value in given.items() if value is not None]
     if len(names) > 1:

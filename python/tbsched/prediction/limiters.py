@@ -13,7 +13,8 @@ from tbsched import _core
 def limiters_of(
     first: npt.NDArray[np.uint8], every: npt.NDArray[np.uint32]
 ) -> tuple[tuple[str, ...], ...]:
-    """Returns the words of all limiters of each SM, first the one that stands for all.
+    """Returns the words of all limiters of each SM. The first one is that which stands for all of
+    them.
 
     Args:
         first: the index of each SM's first limiter in ``CAUSES``.

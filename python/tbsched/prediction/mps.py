@@ -82,7 +82,8 @@ def with_process_smids(traces: tuple[Trace, ...], spec: DeviceSpec) -> tuple[Tra
 
 
 def _part(trace: Trace, program: Sequence, first: int) -> Trace:
-    """Returns one program's part of the common trace, in which ``first`` is its first launch."""
+    """Returns the part of a common trace that is one program's. ``first``: the number that its
+    first launch has there."""
     count = len(program.launches)
     assert trace.waits is not None
     launch = trace.waits["launch"] - first

@@ -549,8 +549,9 @@ def _placements(rows: Any) -> tuple[Placement, ...]:
 def _capacities(
     spec: DeviceSpec, policy: str | Choices, state: InitialState, seq: Sequence
 ) -> tuple[Room, ...]:
-    """Returns for each launch how many of its blocks each SM had room for when it was scheduled. It
-    predicts the sequence again, so that a trace from another process can ask, too."""
+    """Returns for each launch, by SM, how many of its blocks the SM had room for when the launch
+    was scheduled. It predicts the sequence again, so that a trace from another process can ask,
+    too."""
     model, _, core_states = prepared(spec, policy)
     core_rows = _core.capacities(model, _core.Sequence(seq.events), core_states[state])
     rooms = []

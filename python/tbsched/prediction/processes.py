@@ -249,7 +249,8 @@ def _checked(
 
 
 def _rows(name: str, given: Any, processes: int) -> list[Any]:
-    """Returns an argument's value for each process; None for each if it is not given."""
+    """Returns an argument's value for each process; None for each if the argument is None.
+    ``name``: for messages."""
     if given is None:
         return [None] * processes
     rows = list(items("predict_processes", name, given))

@@ -164,8 +164,8 @@ def recorded_calls(observation: Trace, issue_times: list[float]) -> Calls:
 
 
 def calls_as_issued(observation: Trace) -> Int64Array | None:
-    """Returns when calls began and returned, int64 ns (events, 2), by the clock of issue; or None.
-    None: nobody recorded it. Else int64 (events, 2)."""
+    """Returns when each call began and returned, int64 ns (events, 2), on the clock of the issue
+    times; None: nobody recorded it."""
     if observation.call_times is None or observation.issue_times is None:
         return None
     called_ns = np.rint(np.array(observation.call_times) * 1e9).astype(np.int64)
@@ -202,8 +202,9 @@ def host_write_ns(observation: Trace, predicted: Trace, spec: DeviceSpec) -> int
 
 
 def _issued_before_returns(observation: Trace, issued: Int64Array, spec: DeviceSpec) -> Int64Array:
-    """Returns when launches were issued, in ns, by when their calls returned and they started.
-    Where kernels are loaded, no launch may have started soon enough to tell the clocks apart."""
+    """Returns when each launch was issued, int64 ns (launches,), corrected by when its call
+    returned and when it started. Where kernels are loaded, no launch may have started soon enough
+    to tell the clocks apart."""
     issued_ns = issued.copy()
     latest = np.full(len(issued), 2**62)
     if len(issued) and not any(launch.first_use for launch in observation.sequence.launches):
@@ -236,7 +237,8 @@ def _issued_before_returns(observation: Trace, issued: Int64Array, spec: DeviceS
 def _move_to_hand_on(
     calls: list[_Call], handed_on: dict[int, int], clock: int, issued: Int64Array
 ) -> None:
-    """Moves the issue times of a host's launches, in ns, to when they were handed on."""
+    """Changes the issue times of a host's launches, ``issued`` in ns, to when the driver handed
+    them on."""
     lasts = calls[-1].launches[-1]
     nexts = [int(issued[call.launches[0]]) for call in calls[1:]]
     nexts.append(int(issued[lasts]) + _MAX_CALL_NS + len(calls[-1].roots) * _MAX_ROOT_NS)

@@ -42,7 +42,7 @@ def predict_until_refused(
 
 
 def allowed_at_once(table: EventTable, spec: DeviceSpec) -> list[int]:
-    """Returns, for each launch, how many of its blocks a cooperative launch could have. Raises
+    """Returns, for each launch, how many blocks it may have at most if it is cooperative. Raises
     ValueError: the device refuses a launch."""
     model = prepared(spec, spec.policy)[0]
     return _core.allowed_at_once(model, table.cells, table.bounds, table.partitions)
@@ -68,7 +68,8 @@ def matching_states(
     table: EventTable, smids: SequenceOf[Int32Array], spec: DeviceSpec, policy: str,
     states: SequenceOf[InitialState], threads: int,
 ) -> list[InitialState | None]:  # fmt: skip
-    """Returns for each sequence the first state that puts each block where it was; or None."""
+    """Returns, for each sequence, the first of the latent states that puts each block on the SM
+    where it was seen; None: none does."""
     model, _, core_states = prepared(spec, policy)
     indices = _core.matching_states(
         model, table.cells, table.bounds, table.partitions,

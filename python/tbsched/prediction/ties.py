@@ -42,7 +42,8 @@ class Ties:
         self._events = run.events(seq)
 
     def predict(self, state: InitialState, turns: Turns) -> Trace:
-        """Returns the prediction in which the launch with the least turn goes first in ties."""
+        """Returns the prediction from a latent state, in which of launches that may go next at the
+        same moment the one with the lowest number in ``turns`` does."""
         run = Run(*self._device_and_policy, state, self._interval, False)
         rows = _core.predict_timeline(
             run.model, self._events, run.state, *self._calls, list(turns), None
@@ -50,7 +51,8 @@ class Ties:
         return run.trace(self._seq, rows, self._calls)
 
     def all(self, state: InitialState) -> Iterator[Trace]:
-        """Yields the predictions of all orders, each once: up to n! for n launches that tie."""
+        """Yields the predictions from a latent state in all orders of launches that may go next at
+        the same moment, each once: up to n! for n such launches."""
         first = tuple(range(len(self._seq.launches)))
         known = {first}
         untried = [first]
@@ -70,7 +72,8 @@ class Ties:
 
 
 def _tied(trace: Trace) -> list[list[int]]:
-    """Returns groups of launches of one priority that have waited until the same moment."""
+    """Returns groups of launches of one priority that have waited until the same moment, so that
+    either may go next."""
     assert trace.waits is not None
     until: dict[int, int] = {}
     for wait in trace.waits:

@@ -11,7 +11,7 @@ from tbsched.program.sequence import Sequence
 def transfers_done(
     seq: Sequence, spec: DeviceSpec, policy: str | None
 ) -> list[tuple[bool, int, int]]:
-    """Returns how the driver does each copy and memset that is not a graph's node.
+    """Returns how the driver does each copy and memset that is not a node of a graph.
 
     Returns:
         Whether a copy engine does it; and of the driver's kernel how many blocks it has, and for

@@ -260,9 +260,9 @@ class ActivityBuilder:
         self._loading.append(correlation)
 
     def built(self) -> tuple[Activity, Int64Array]:
-        """Returns the activity, and for each row of work that was added its row there.
-
-        Work that is the same in all columns counts once: the others get the row ``UNKNOWN``.
+        """Returns the activity, and for each row of work in the order of adding the row that it has
+        there, int64; ``UNKNOWN``: it is equal in all columns to an earlier row, which
+        counts for both.
         """
         work = _rows(self._work, WORK, len(self._correlation))
         correlation = np.array(self._correlation, np.int64)
@@ -298,7 +298,8 @@ class _Calls(NamedTuple):
     rows: Int64Array
 
     def of(self, correlation: Int64Array) -> Int64Array:
-        """Returns the row of the call of each number, or ``UNKNOWN``."""
+        """Returns the row of the call that has each correlation number, int64; ``UNKNOWN``: none
+        has."""
         if not len(self.numbers):
             return np.full(len(correlation), UNKNOWN)
         index = np.searchsorted(self.numbers, correlation)

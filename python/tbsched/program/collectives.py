@@ -234,7 +234,8 @@ def _by_group(activity: Activity) -> dict[_Group, dict[int, list[_OnGpu]]]:
 
 
 def _annotations(activity: Activity, rows: Int64Array) -> Int64Array:
-    """Returns for each collective PyTorch's annotation around its launch, or ``UNKNOWN``."""
+    """Returns, for each collective, the row of PyTorch's annotation around its launch, int64;
+    ``UNKNOWN``: none."""
     host, call = activity.host, activity.work["call"][rows]
     annotation_names = np.full(len(rows), UNKNOWN)
     is_ours = np.array([name.startswith(_ANNOTATION) for name in activity.names] or [False])
@@ -300,7 +301,8 @@ def _ranks_listed(members: str) -> list[int] | None:
 
 
 def _can_meet(group: _Group, sequences: Mapping[int, Sequence[_OnGpu]]) -> bool:
-    """Returns whether the order tells what meets: not sends and receives of unknown pairs.
+    """Returns whether collectives of a group can be matched by their order. Sends and receives
+    whose ranks are unknown cannot.
 
     A send may end long before its receive starts, so their order differs from rank to rank. Two
     ranks that each send and receive in one kernel end it together: then the order tells.
@@ -322,6 +324,7 @@ def _can_meet(group: _Group, sequences: Mapping[int, Sequence[_OnGpu]]) -> bool:
 
 
 def _unknown_pairs(group: _Group, count: int) -> str:
+    """Returns a sentence: how many sends and receives do not say which ranks they are of."""
     return (
         f"{count} sends and receives of {_group_words(group)} do not say which ranks they are of: "
         "how long they waited is not known."
@@ -362,7 +365,8 @@ def gpu_word(gpu: int, ranks: Mapping[int, int]) -> str:
 def _aligned(
     group: _Group, sequences: Mapping[int, Sequence[_OnGpu]], activity: Activity
 ) -> Mapping[int, Sequence[_OnGpu]] | str:
-    """Returns as many collectives of each GPU that are the same ones, or what is wrong."""
+    """Returns, for each GPU, its collectives without those at the edges of the profiles that others
+    lack, so that the n-th of each are the same one; or a sentence that says what is wrong."""
     numbered = _numbered(sequences)
     if numbered is not None:
         common = set.intersection(*(set(sequence) for sequence in numbered.values()))
@@ -410,7 +414,8 @@ def _numbered(
 
 
 def _first_match(base: Sequence[_OnGpu], longer: Sequence[_OnGpu]) -> int | None:
-    """Returns where a longer profile's collectives begin to match ``base``, or None."""
+    """Returns the index in a longer profile's collectives from which on they match ``base``; None:
+    they do not."""
     surplus = len(longer) - len(base)
     if surplus > max(_SURPLUS, _SURPLUS_SHARE * len(base)):
         return None
@@ -453,6 +458,7 @@ def _differ(
 
 
 def _op_words(kind: Kind) -> str:
+    """Returns what a collective does, with its sizes if they are known, in words."""
     if kind.sizes is None:
         return kind.op or "unknown"
     sent, received, type_ = kind.sizes
@@ -482,7 +488,8 @@ class Contradiction(NamedTuple):
 def clocks_of(
     activity: Activity, collectives: Collectives, sources: Mapping[int, int]
 ) -> tuple[list[Clock], Contradiction | None]:
-    """Returns of each source the clock that brings its collectives together, and what is wrong.
+    """Returns the clock of each source, by which the collectives of all come together; and the
+    first contradiction between two of them, or None.
 
     A collective of all ranks cannot end on one before it started on another, nor a receive before
     its send: that bounds the difference of two clocks. Within the bounds, the kernels of a
@@ -536,7 +543,12 @@ class _Apart(NamedTuple):
     span_ns: int
 
     def clock(self) -> tuple[int, int, int]:
-        """Returns what to add to the second clock, how uncertain that is, and what contradicts."""
+        """Returns what to add to the second clock to get the first, in ns, how uncertain that is in
+        ns, and by how many ns the bounds contradict each other.
+
+        The uncertainty is ``UNKNOWN`` if there is no bound. Bounds that differ by no more than
+        clocks drift count as 0.
+        """
         low, high = max(self.least, default=-_FAR_NS), min(self.most, default=_FAR_NS)
         # Clocks of one host are equal; only ends that agree are better known than that.
         added = int(np.median(self.ends)) if self.ends else min(max(0, low), high)
@@ -560,7 +572,8 @@ class _Apart(NamedTuple):
 def _apart(
     activity: Activity, collectives: Collectives, sources: Mapping[int, int]
 ) -> dict[tuple[int, int], _Apart]:
-    """Returns how far the clocks of each pair of sources are apart, by collectives."""
+    """Returns, for each pair of sources, what the collectives say of the difference of their
+    clocks."""
     work = activity.work
     span_ns = max(
         int(gpu_work["end_ns"].max() - gpu_work["start_ns"].min())
@@ -606,7 +619,8 @@ def _received_late(one: tuple[int, int], other: tuple[int, int], first_sends: bo
 
 
 def _pairs(first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Yields each pair of places once; of many ranks only those with the first one."""
+    """Yields each pair of the numbers from ``first`` until before ``last`` once; of many only the
+    pairs with ``first``."""
     if last - first <= _MAX_PAIRED:
         for index in range(first, last):
             yield from ((index, other) for other in range(index + 1, last))

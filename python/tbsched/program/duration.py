@@ -89,6 +89,8 @@ def _uniform(rng: np.random.Generator, drawn: Drawn, blocks: int) -> Float64Arra
 
 
 def _normal(rng: np.random.Generator, drawn: Drawn, blocks: int) -> Float64Array:
+    """Returns normal durations of the given mean and standard deviation, float64 (blocks,), in
+    seconds."""
     values = rng.normal(drawn.mean, drawn.spread, blocks)
     while (below := values < 0).any():
         values[below] = rng.normal(drawn.mean, drawn.spread, np.count_nonzero(below))

@@ -304,7 +304,8 @@ def _checked_launches(events: tuple[Event, ...], timed: bool) -> list[Launch]:
 
 
 def _wrong_timing(event: Event, have_timing: dict[int, bool]) -> str | None:
-    """Returns which CUDA event has timing in some of its records only, if any, and notes them."""
+    """Returns a sentence about a CUDA event that has timing in some of its records only; None:
+    there is none. ``have_timing``: what earlier events say, to which this one is added."""
     nodes = event.graph.nodes if isinstance(event, GraphLaunch) else (event,)
     for node in nodes:
         if isinstance(node, RecordEvent):
@@ -323,7 +324,8 @@ def _wrong_timing(event: Event, have_timing: dict[int, bool]) -> str | None:
 
 
 def _wrong_memory(launched: GraphLaunch, allocated: set[tuple[int, str]]) -> str | None:
-    """Returns what CUDA refuses of the memory of a graph, if there is anything, and notes it."""
+    """Returns a sentence about what CUDA refuses of the memory of a graph; None: nothing.
+    ``allocated``: what is allocated so far, which is updated."""
     for node in launched.graph.memory:
         of_gpu = (launched.gpu, node.name)
         if isinstance(node, MemAlloc):

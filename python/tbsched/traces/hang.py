@@ -183,7 +183,9 @@ class _Waits:
         self._event_of = [position for position, event in enumerate(seq) for _ in event.launches]
 
     def waits_for(self, launch: int) -> list[tuple[int, str]]:
-        """Returns what a launch waits for, and why."""
+        """Returns what a launch waits for: the numbers of launches, each with the cause in
+        words.
+        """
         reasons: list[tuple[int, str]] = []
         if launch in self._waiting:
             group = self._group_of.get(launch, ())
@@ -208,7 +210,8 @@ class _Waits:
         return reasons
 
     def cycle(self) -> tuple[WaitsFor, ...]:
-        """Returns a shortest circle through the first launch that has one."""
+        """Returns a shortest cycle of launches that wait for each other, of the first launch that
+        is in one; empty: there is none."""
         for_values = [
             k for k, stranded_launch in self._stranded.items() if stranded_launch.cause == "value"
         ]
@@ -226,7 +229,8 @@ class _Waits:
         return ()
 
     def _circle(self, start: int, before: Mapping[int, tuple[int, str]]) -> tuple[WaitsFor, ...]:
-        """Returns the waits of a cycle that begins at a launch, given what each waits for."""
+        """Returns the waits of a cycle that begins at launch ``start``. ``before``: for each launch
+        that is waited for, the one that waits for it, and the cause."""
         steps: list[WaitsFor] = []
         awaited = start
         while not steps or awaited != start:
@@ -262,7 +266,7 @@ class _Waits:
         return not self._before(position) and self._call_before(position) is None
 
     def _before(self, position: int) -> list[int]:
-        """Returns what is left before an event in its stream."""
+        """Returns the numbers of the launches before an event in its stream that have not ended."""
         queue = _queue_of(self._seq[position])
         return [
             launch
@@ -272,7 +276,8 @@ class _Waits:
         ]
 
     def _call_before(self, position: int) -> int | None:
-        """Returns the call of an event's host thread, before it, that never returns."""
+        """Returns the position of the call of the same host thread, before an event, that never
+        returns; None: there is none."""
         host = getattr(self._seq[position], "host", 0)
         return next(
             (
@@ -284,7 +289,8 @@ class _Waits:
         )
 
     def _writers(self, launch: int) -> list[int]:
-        """Returns the launches behind which the value would be written that a launch waits for."""
+        """Returns the numbers of the launches behind which a value would be written for which a
+        launch waits."""
         wait = self._unwritten(launch)
         if wait is None:
             return []
@@ -295,7 +301,8 @@ class _Waits:
         return launches
 
     def _awaited_by_host(self, position: int) -> list[int]:
-        """Returns the launches for which a host waits instead of calling an event."""
+        """Returns the numbers of the launches for which the host thread of an event waits, instead
+        of issuing the event."""
         call = self._call_before(position)
         if call is None:
             return []
@@ -309,7 +316,8 @@ class _Waits:
         return self._awaited_by_itself(call if holder is None else holder)
 
     def _holder(self, call: int) -> int | None:
-        """Returns the call of another thread that holds one up, and waits meanwhile."""
+        """Returns the position of the call of another thread that holds this call up while it waits
+        itself; None: none does."""
         event = self._seq[call]
         if isinstance(event, Synchronize) or (isinstance(event, HostCall) and not event.holds):
             return None
@@ -325,7 +333,8 @@ class _Waits:
         )
 
     def _awaited_by_itself(self, call: int) -> list[int]:
-        """Returns the launches that a call waits for, of its stream or its GPU."""
+        """Returns the numbers of the launches whose end a call waits for: those of its stream, or
+        of its GPU."""
         event = self._seq[call]
         if isinstance(event, Synchronize) and event.event is not None:
             return self._awaited_by_event(event.event, call)
@@ -340,7 +349,9 @@ class _Waits:
         ]
 
     def _awaited_by_event(self, name: int, call: int) -> list[int]:
-        """Returns the launches that a CUDA event stands for, on which a call waits."""
+        """Returns the numbers of the launches whose end a call awaits by waiting for a CUDA
+        event.
+        """
         records = [
             position
             for position, event in enumerate(self._seq)
@@ -364,7 +375,8 @@ class _Waits:
         return position < call or host != getattr(self._seq[call], "host", 0)
 
     def text(self, cycle: tuple[WaitsFor, ...], values: tuple[AwaitedValue, ...]) -> str:
-        """Says all of it."""
+        """Returns sentences that say what hangs: the stranded blocks, the cycle of waits and the
+        values that nobody writes."""
         lines = ["It hangs."]
         stranded = list(self._stranded.values())
         lines += [

@@ -269,6 +269,8 @@ def _column(key: str, values: object, launches: int, flags: bool, hangs: bool) -
 
 
 def _table(key: str, rows: list[list[int]], flags: bool, hangs: bool) -> npt.NDArray[Any]:
+    """Returns rows of integers of one length as an array that cannot be written to; None in them
+    only if the program hangs."""
     flat = _numbers(key, list(chain.from_iterable(rows)), flags, hangs)
     if len(set(map(len, rows))) != 1:
         raise ValueError(f"{key}: as many numbers for each block are needed")

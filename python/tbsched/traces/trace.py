@@ -307,6 +307,7 @@ class Trace(Shown, HoldsArrays):
         return tuple(gaps)
 
     def _called_ns(self) -> list[list[int]] | None:
+        """Returns when each call began and returned, in ns; None: nobody says."""
         times_ns = called_ns(self.extra)
         if times_ns is None and self.call_ns is not None:
             times_ns = self.call_ns.tolist()

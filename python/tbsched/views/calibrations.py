@@ -54,7 +54,8 @@ def calibration_text(calibration: Calibration) -> Lines:
 
 
 def telling_of(calibration: Calibration) -> dict[Sequence, list[str]]:
-    """Sequences that would tell values, and which."""
+    """Returns the sequences that would determine values which are not determined, each with the
+    paths of these values."""
     telling: dict[Sequence, list[str]] = {}
     for witness in calibration.witnesses:
         if witness.telling is not None:

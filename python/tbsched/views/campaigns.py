@@ -199,6 +199,7 @@ def report_html(report: Report) -> str:
 
 
 def _code(counterexample: Counterexample, *, is_open: bool) -> Markup:
+    """Returns HTML: the test to paste, folded unless ``is_open``."""
     code = counterexample.code
     if len(code) > _CODE:
         code = f"{code[:_CODE]}\n… and {len(code) - _CODE:,} characters more"

@@ -70,6 +70,7 @@ def board_lines(launches: Iterable[Launch], device: DeviceInfo) -> list[str]:
 
 
 def board_words(device: DeviceInfo) -> str:
+    """Returns a sentence: the device's map of GPCs is that of one board."""
     return (
         f"This is the map of GPCs of {device.details['model']}: boards of one kind differ in it, "
         "and so in how many clusters they hold."

@@ -318,6 +318,8 @@ def _names(texts: Sequence[str]) -> list[str]:
 
 
 def _per_step(ns: np.typing.NDArray[np.int64] | None) -> str:
+    """Returns the median of times per step, with the shortest and the longest, in words; empty:
+    there are fewer than two."""
     if ns is None or len(ns) < 2:
         return ""
     median, shortest, longest = (float(x) / 1e9 for x in (np.median(ns), ns.min(), ns.max()))

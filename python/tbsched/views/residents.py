@@ -87,6 +87,7 @@ def _per_processing_block(amounts: Int64Array) -> list[str]:
 
 
 def _launches_of_each_sm(residents: Residents) -> list[str]:
+    """Returns, for each SM, its launches with how many blocks each has there, in words."""
     names = [f"{k} {cut(name)}" if name else str(k) for k, name in enumerate(residents.names)]
     return [
         ", ".join(f"{names[k]} x {blocks}" for k, blocks in sm.items()) for sm in _blocks(residents)

@@ -79,6 +79,8 @@ def _stays(
     end: Int64Array,
     clock_mhz: float,
 ) -> Stays:
+    """Returns what was at which row from when until when, with times in ns. ``begin`` and ``end``
+    are in cycles of a clock."""
     times = (np.asarray(np.round(cycles * (1000 / clock_mhz)), np.int64) for cycles in (begin, end))
     return Stays(row, name, *times)
 

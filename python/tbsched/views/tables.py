@@ -140,6 +140,9 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _aligned(cells: list[str], is_at_left: bool) -> list[str]:
+    """Returns the cells of a column, filled with spaces to one width, at the left or at the
+    right.
+    """
     widths = list(map(cell_len, cells))
     gaps = [" " * (max(widths) - width) for width in widths]
     pairs = zip(gaps, cells, strict=True)

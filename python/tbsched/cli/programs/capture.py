@@ -206,6 +206,7 @@ def _passing_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def _is_in_foreground() -> bool:
+    """Returns whether this process group is the one that the terminal's Ctrl-C goes to."""
     try:
         return os.tcgetpgrp(sys.__stdin__.fileno()) == os.getpgrp()  # type: ignore[union-attr]
     except (AttributeError, OSError, ValueError):

@@ -130,6 +130,7 @@ def _number_lists(option: str, text: str | None) -> list[list[int]] | None:
 
 
 def _pairs(text: str | None) -> list[list[int]]:
+    """Returns the pairs of numbers in the value of ``--after``, such as ``0,1;0,2``."""
     pairs = _number_lists("--after", text) or []
     if any(len(pair) != 2 for pair in pairs):
         raise ValueError(f"--after: pairs such as 0,1;0,2 are needed, got {text!r}")

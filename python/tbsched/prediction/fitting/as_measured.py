@@ -81,7 +81,8 @@ class AsMeasured:
         return predicted(sequence, self.spec, issue_times=issued).placements
 
     def times(self, placements: tuple[Placement, ...]) -> tuple[Float64Array, Float64Array]:
-        """Returns the predicted start and end of each launch, in ns after its measured start."""
+        """Returns the predicted start and end of each launch, float64 ns (launches,) each, counted
+        from the measured start of its kernel."""
         first = [int(p.start_ns.min()) for p in placements if p.start_ns is not None]
         last = [int(p.end_ns.max()) for p in placements if p.end_ns is not None]
         measured = self.start_ns - self.start_ns[0] + self.spec.launch_latency_ns
@@ -89,7 +90,8 @@ class AsMeasured:
         return start_ns.astype(np.float64), end_ns.astype(np.float64)
 
     def behind(self, wrong: BoolArray) -> BoolArray:
-        """Returns a mask of the launches at whose measured start a wrong one ran."""
+        """Returns a mask of the launches whose kernels started, as measured, while a launch of
+        ``wrong`` (a mask) was predicted to run."""
         begins, ends = np.sort(self.start_ns[wrong]), np.sort(self.end_ns[wrong])
         running = begins.searchsorted(self.start_ns) - ends.searchsorted(self.start_ns, "right")
         return np.asarray(running > 0)
@@ -112,8 +114,8 @@ class BlockTimes(NamedTuple):
 
 
 def timed_launches(launches: Iterable[Launch], times: BlockTimes) -> list[Launch]:
-    """Returns the launches with these durations and delays. A launch that has a duration for each
-    block keeps it."""
+    """Returns the launches with these block durations and delays. A launch that has a duration for
+    each block keeps these."""
     longest, spread, delay = (values.tolist() for values in times[:3])
     rows = zip(launches, longest, spread, delay, strict=True)
     return [_timed(*row, ends_late=times.ends_late) for row in rows]

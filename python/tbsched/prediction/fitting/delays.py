@@ -70,7 +70,8 @@ class Delays:
     def next(
         self, trace: Trace, predicted: Spans, delay_ns: Float64Array
     ) -> tuple[Float64Array, BoolArray]:
-        """Returns the delays to try next, in ns, and whether each launch waited for room.
+        """Returns the delay to try next for each launch, float64 ns (launches,); and a mask of the
+        launches that waited for room.
 
         The next delays queue the launches in the order of the profile. They count from the
         predicted times, so the order is right even if the whole prediction is late.
@@ -101,8 +102,8 @@ class Delays:
     def _arrivals(
         self, trace: Trace, predicted: Spans, delay_ns: Float64Array
     ) -> tuple[Float64Array, Float64Array]:
-        """Returns when each launch was queued for room in the prediction, and when it could have
-        been.
+        """Returns, for each launch, when it was queued for room in the prediction, and when it
+        could have been, float64 ns (launches,) each.
 
         The latter, ``free``, is by the profile: as long after the measured end of what the launch
         waited for as in the prediction.

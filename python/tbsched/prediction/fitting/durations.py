@@ -185,8 +185,8 @@ def _assumptions(fewer: int, over_ns: float, moved_ns: float) -> list[str]:
 def _without_dependency_waits(
     sequence: Sequence, program: Program, duration_ns: Float64Array, spec: DeviceSpec
 ) -> Float64Array:
-    """Returns durations of blocks without their waits in griddepcontrol.wait. A prediction adds
-    these waits to the durations of programmatic launches."""
+    """Returns durations of blocks in ns, without the time for which they waited in
+    griddepcontrol.wait. A prediction adds these waits to the durations of programmatic launches."""
     ran_ns = duration_ns.copy()
     left_ns: dict[Stream, int] = {}  # when all earlier blocks of the stream had left their SMs
     rows = program.measured

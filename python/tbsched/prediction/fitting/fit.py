@@ -61,13 +61,15 @@ class Fit:
         self._started_alone[self._tails.second] = False
 
     def block_times(self, order: Int64Array) -> BlockTimes:
-        """Returns the fitted times in the launches' own order, given their ``order`` of starts."""
+        """Returns the fitted times of the launches in the order of the program. ``order``: the
+        number of each launch, by start."""
         duration_ns, spread_ns = np.empty((2, len(order)))
         duration_ns[order], spread_ns[order] = self.duration_ns, self.spread_ns
         return BlockTimes(duration_ns, spread_ns, np.zeros(len(order)), ends_late=False)
 
     def improve(self, target_ns: Float64Array) -> None:
-        """Fits durations so that each kernel takes its target time in ns, starting from guesses."""
+        """Fits the durations of blocks, from a first guess, so that each kernel takes its target
+        time in ns."""
         fitted = 0
         with bar("fitting durations", len(target_ns)) as advance:
             for rows, first in self._windows():
@@ -76,7 +78,8 @@ class Fit:
                 advance(fitted)
 
     def improve_again(self, target_ns: Float64Array) -> None:
-        """Fits again from nearly right durations, window by window in parallel."""
+        """Fits the durations again, from nearly right ones, with several windows of launches at a
+        time."""
         given_ns = self.duration_ns.copy()
         each(
             lambda window: self._improve_window(*window, target_ns, given_ns),
@@ -85,8 +88,9 @@ class Fit:
         )
 
     def _windows(self) -> Iterator[tuple[Int64Array, int]]:
-        """Yields windows: launches, of which a number of first ones only provide the background.
-        Launches that ran alone have windows of their own: errors of others do not concern them."""
+        """Yields windows of launches: their indices, and how many of the first ones are only there
+        because they run at the same time. Launches that ran alone have windows of their own: errors
+        of others do not concern them."""
         start, end = self._launches.start_ns, self._launches.end_ns
         for launches_ in (np.flatnonzero(self._is_alone), np.flatnonzero(~self._is_alone)):
             running = np.empty(0, np.int64)
@@ -99,7 +103,14 @@ class Fit:
     def _improve_window(
         self, rows: Int64Array, first: int, target_ns: Float64Array, given_ns: Float64Array
     ) -> None:
-        """Fits the durations of a window's launches, behind ``first`` ones of the background."""
+        """Fits the durations of the launches of a window.
+
+        Args:
+            rows: indices of its launches.
+            first: how many of the first ones are only there because they run at the same time.
+            target_ns: of all launches how long their kernels are to take.
+            given_ns: of all launches the durations to begin with.
+        """
         launches, target = self._launches.subset(rows), target_ns[rows]
         near_ns = np.maximum(_NEAR_SHARE * target, _NEAR_NS)
         moves = np.arange(len(rows)) >= first
@@ -134,7 +145,8 @@ class Fit:
         self, rows: Int64Array, first: int, target: Float64Array, end_ns: Float64Array,
         placements: tuple[Placement, ...],
     ) -> None:  # fmt: skip
-        """Sets how well the durations of a window are determined, from 0 to 1."""
+        """Sets how well the durations of a window's launches are determined, 0 to 1: by how near
+        the predicted end is, and by how much of the kernel's time its own blocks ran."""
         known_ns = np.maximum(_KNOWN_SHARE * target, _KNOWN_NS)
         near = known_ns / np.maximum(np.abs(end_ns - target), known_ns)
         for place in range(first, len(rows)):
@@ -142,7 +154,8 @@ class Fit:
             self.determined[rows[place]] = near[place] * share
 
     def spread(self) -> bool:
-        """Finds launches with blocks that end one after the other; returns whether there are any.
+        """Finds launches whose blocks end one after the other, and sets by how many ns. Returns
+        whether there are any.
 
         A launch that waited for room started when the first blocks of another one left. If that
         ended later, its blocks did not all run equally long.
@@ -160,7 +173,8 @@ class Fit:
 
 
 def own_share(placement: Placement, length_ns: float) -> float:
-    """Returns the share of a kernel's time in which its own blocks ran, on the SM it left last.
+    """Returns the share of a kernel's time, 0 to 1, in which its own blocks ran on the SM that it
+    left last.
 
     The time of a kernel follows its blocks so far. In the rest the launch waited for the blocks of
     others, however long its own run.

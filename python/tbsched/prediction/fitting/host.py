@@ -15,7 +15,8 @@ _NEAR_NS = 50
 
 
 def fitted_host(program: Program, spec: DeviceSpec) -> tuple[tuple[float, ...], float]:
-    """Returns gaps between calls with which launches are predicted to be issued as measured.
+    """Returns seconds between calls, one per event, with which launches are predicted to be issued
+    when they were measured to be.
 
     What is left of a call that a profiler makes longer belongs to the gap before it. What a call
     waits for is predicted: no gap makes up for a wait that is predicted to be too long.

@@ -73,7 +73,8 @@ class IssuedCalls:
 def _later_ns(
     program: Program, issued_ns: Int64Array, expected_ns: Int64Array, started_ns: Int64Array
 ) -> float:
-    """Returns by how many ns, at the median, unhindered kernels start later than predicted."""
+    """Returns the median of the ns by which kernels that nothing held up start later than
+    predicted."""
     ended = np.concatenate([program.measured["end_ns"], program.transfers["end_ns"]])
     begun = np.concatenate([program.measured["start_ns"], program.transfers["start_ns"]])
     running = np.sort(begun).searchsorted(issued_ns) - np.sort(ended).searchsorted(issued_ns)

@@ -137,7 +137,7 @@ class Replay:
         return cls(timed, spec, measured, waves, np.array(kernel), delays, measured.tails())
 
     def improved_times(self, times: BlockTimes, effort: Effort) -> BlockTimes:
-        """Returns block times with which the program is predicted nearer to its measured times.
+        """Returns block times with which the program is predicted nearer to what was measured.
 
         Args:
             times: block times to begin with.
@@ -243,7 +243,8 @@ class Replay:
             )
 
     def _first_wrong(self, attempt: _Attempt, order: Int64Array) -> int:
-        """Returns the place in ``order`` of the first launch with a wrong predicted time."""
+        """Returns the index in ``order`` of the first launch whose predicted time is wrong; its
+        length if none is."""
         off = np.abs(attempt.spans.start - self.measured.start)
         off += np.abs(attempt.spans.end - self.measured.end)
         wrong = np.flatnonzero(off[order] > _WRONG_NS)
@@ -261,8 +262,9 @@ class Replay:
     def _next_durations(
         self, attempt: _Attempt, spread_ns: Float64Array, gains: _Gains, late_ns: Float64Array
     ) -> Float64Array:
-        """Returns the next durations: kernels that were too short get longer blocks. One that
-        starts late becomes shorter, so that what waits for its end is not late."""
+        """Returns the durations to try next, float64 ns (launches,). Kernels that were too short
+        get longer blocks. One that starts late gets shorter ones, so that what waits for its end is
+        not late."""
         target_ns, length_ns = self.measured.length, attempt.spans.length
         known_ns = np.maximum(_KNOWN_SHARE * target_ns, _KNOWN_NS)
         late_ns = np.where(np.abs(late_ns) < _MAX_LATE_NS, late_ns, 0.0)

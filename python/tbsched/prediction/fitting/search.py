@@ -34,7 +34,8 @@ class Search:
         self._long = np.full(len(target_ns), np.inf)
 
     def next(self, duration_ns: Float64Array, length_ns: Float64Array) -> Float64Array:
-        """Returns durations to try next, in ns, given those tried and their kernels' times."""
+        """Returns the duration of blocks to try next for each launch, float64 ns (launches,), given
+        the last ones and how long the kernels took with them."""
         off = self._target - length_ns
         with np.errstate(invalid="ignore", divide="ignore"):
             slope = (length_ns - self._last[1]) / (duration_ns - self._last[0])

@@ -37,7 +37,11 @@ class Tails(NamedTuple):
     apart_ns: Float64Array
 
     def beside(self, launches: int) -> BoolArray:
-        """Returns a mask of launches, of a number of them, that overlapped with another one."""
+        """Returns a mask of the launches that overlapped with another launch, bool (launches,).
+
+        Args:
+            launches: how many launches there are.
+        """
         overlaps = np.zeros(launches, np.bool_)
         overlaps[self.first] = overlaps[self.second] = True
         return overlaps
@@ -66,7 +70,8 @@ class Spans:
         return float(self.end.max())
 
     def together(self) -> Int64Array:
-        """Returns the pairs that run at the same time, as one number each, ascending."""
+        """Returns the pairs of launches that overlap, as first * launches + second, ascending,
+        int64 (pairs,)."""
         order = np.argsort(self.start, kind="stable")
         start, end, count = self.start[order], self.end[order], len(order)
         later = np.maximum(start.searchsorted(end) - np.arange(count) - 1, 0)
@@ -79,7 +84,8 @@ class Spans:
         return np.sort(np.minimum(first_, second_) * count + np.maximum(first_, second_))
 
     def distance(self, other: Spans) -> float:
-        """Returns how far another run is, by overlapping pairs, times and makespan; 0: equal."""
+        """Returns how much another run of the program differs: in which launches overlap, in their
+        times, and in the makespan; 0: in nothing."""
         mine, theirs = self.together(), other.together()
         either = len(np.union1d(mine, theirs))
         pairs = 1 - len(np.intersect1d(mine, theirs)) / either if either else 0.0
@@ -90,7 +96,8 @@ class Spans:
         )
 
     def tails(self) -> Tails:
-        """Returns the launches that started while others ran."""
+        """Returns, for each launch that started while others ran, the one of those that ended last,
+        and the ns from the start to that end."""
         pairs: list[tuple[int, int]] = []
         running: list[int] = []
         for number in np.argsort(self.start, kind="stable").tolist():

@@ -29,7 +29,8 @@ def slowdowns(
     device: str | os.PathLike[str] | DeviceSpec,
     profiles: Mapping[str, KernelProfile],
 ) -> tuple[float, ...]:
-    """Returns how many times as long each launch's blocks take while all are resident as alone.
+    """Returns a factor for each launch: how many times as long its blocks take, while all launches
+    are resident, as they take alone.
 
     Args:
         launches: with durations, which are those of a launch alone. They come to an idle GPU in
@@ -77,7 +78,8 @@ def slowdowns(
 
 
 def mixture(launches: Mapping[int, Launch], spec: DeviceSpec) -> Mixture:
-    """Returns how many blocks each SM has, by kind of SM, after launches came to an idle GPU."""
+    """Returns what SMs hold after the launches came to an idle GPU: for each different content how
+    many blocks of each launch, and how many SMs have it."""
     staying = [replace(held(launch), cooperative=False) for launch in launches.values()]
     counts = [
         np.bincount(placement.smid[placement.smid >= 0], minlength=spec.sms).tolist()
@@ -92,7 +94,8 @@ def mixture(launches: Mapping[int, Launch], spec: DeviceSpec) -> Mixture:
 
 
 def _mean_time(mixture: Mixture, times: list[float], launch: int) -> float | None:
-    """Returns the mean time of a launch's blocks in a mixture; None if it has none there."""
+    """Returns how many times as long as alone the blocks of a launch take, on average over a
+    mixture; None: it has no blocks there."""
     unread = iter(times)  # one per launch and kind of SM
     rows = [(sms * count, next(unread), index) for on_sm, sms in mixture for index, count in on_sm]
     launch_rows = [(blocks, time) for blocks, time, index in rows if index == launch]

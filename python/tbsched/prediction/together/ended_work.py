@@ -59,7 +59,8 @@ def _known_blocks_per_sm(
     staying: Several[Launch], before: Several[Iterable[int]] | None,
     beside: Several[Iterable[int]] | None, spec: DeviceSpec, policy: str,
 ) -> list[list[list[int]]]:  # fmt: skip
-    """Returns the possible tables (SMs, launches) of blocks of the first launches, if known.
+    """Returns how many blocks of the first staying launches each SM may have, if that is known:
+    tables (SMs, launches), one for each outcome.
 
     They are known of launches that arrive at an idle GPU one after the other: all other launches
     have ended before the first of them, and none arrives between them, as it would move the turns

@@ -147,7 +147,13 @@ def _group_of(domain: int, outcomes: int, units: int, ranks: Any, positions: Any
 
 
 def _outcomes_of(rows: Int32Array, by_stage: Int32Array) -> Outcomes:
-    """Returns a unit's outcomes from the core's rows and its values by stage and SM."""
+    """Returns the outcomes of a kind of unit, from the core's rows.
+
+    Args:
+        rows: a row per outcome.
+        by_stage: of each outcome, stage and SM three numbers: blocks taken, room left, whether the
+            SM was idle.
+    """
     return Outcomes(
         rows[:, :-2], rows[:, -2], rows[:, -1], by_stage[..., 0], by_stage[..., 1], by_stage[..., 2]
     )
@@ -171,13 +177,15 @@ class _IntegerProgram:
 
     @staticmethod
     def _level_count(stage: Stage) -> int:
-        """Returns the number of levels at which a launch may stop: 1 if it takes all room."""
+        """Returns the number of levels at which a launch may stop: 1 if it takes all room. At a
+        level, SMs with equally much room get a block each (see policy/levels.h)."""
         if stage.waits:
             return 1
         return stage.most_room + (1 if stage.way == "whole_tpcs" else 0)
 
     def allowed(self, outcomes: Outcomes, stage: int, level: int) -> Values:
-        """Returns, for each outcome, whether a unit may have it if a launch stops at a level."""
+        """Returns, for each outcome of a kind of unit, whether a unit may have it if the launch of
+        this stage stops at this level."""
         launch = self.earlier[stage]
         taken, left = outcomes.taken[:, stage], outcomes.left[:, stage]
         if launch.waits:
@@ -190,7 +198,8 @@ class _IntegerProgram:
         return np.asarray(fits.all(axis=1))
 
     def places(self, outcomes: Outcomes, stage: int, level: int | None) -> Values:
-        """Returns, for each outcome, how many parts of a launch's clusters a unit takes.
+        """Returns, for each outcome of a kind of unit, how many parts of clusters of a launch the
+        unit takes.
 
         Args:
             outcomes: of the unit.
@@ -210,7 +219,8 @@ class _IntegerProgram:
         return np.asarray(np.where(idle & (level > 0), at_idle, before))
 
     def solve(self, cp: Any, seconds: float) -> Answer:
-        """Solves the program for all levels at which the launches may stop, one after the other.
+        """Returns a solution at some combination of levels at which launches stop; None: there is
+        none at any; False: that is not decided.
 
         Args:
             cp: CP-SAT's module.
@@ -236,7 +246,8 @@ class _IntegerProgram:
     def _possible_levels(
         self, levels: tuple[int, ...], masks: list[Values]
     ) -> Iterator[tuple[tuple[int, ...], list[Values]]]:
-        """Yields levels of all launches that bounds do not rule out, and the outcomes they allow.
+        """Yields combinations of levels at which all launches may stop, as far as bounds do not
+        rule them out; with each, for every kind of unit a mask of the outcomes that it allows.
 
         Args:
             levels: of the first launches, chosen already.
@@ -258,7 +269,8 @@ class _IntegerProgram:
     def _solved_at(
         self, cp: Any, levels: tuple[int, ...], masks: list[Values], seconds: float, work: float
     ) -> tuple[Answer, float]:
-        """Returns the answer for these levels, and its work in deterministic time of CP-SAT."""
+        """Returns the answer for one combination of levels (see solve()), and how much work it
+        took, in the deterministic time of CP-SAT."""
         model = cp.CpModel()
         self.indicators = {}
         counts = self._add_counts(model, masks)
@@ -283,7 +295,8 @@ class _IntegerProgram:
         return answer, spent
 
     def _preference(self, group: Group, outcome: int, levels: tuple[int, ...]) -> tuple[int, ...]:
-        """Returns a sort key of an outcome: those that gave a block of the level come first."""
+        """Returns a sort key of an outcome. Units that gave a block at a launch's last level come
+        before those that kept one, since they are preferred."""
         outcomes, key = self.outcomes[group.outcomes], []
         for stage, launch in enumerate(self.earlier):
             taken, left = outcomes.taken[outcome, stage], outcomes.left[outcome, stage]
@@ -295,7 +308,8 @@ class _IntegerProgram:
         return tuple(key)
 
     def _may_fit(self, masks: list[Values]) -> bool:
-        """Returns whether bounds on each kind of SM allow a solution at all."""
+        """Returns whether bounds of each kind of unit, with the outcomes of ``masks``, allow a
+        solution at all."""
         if not all(mask.any() for mask in masks):
             return False
         units = self.units
@@ -330,7 +344,8 @@ class _IntegerProgram:
     def _weighted_sum(
         self, counts: Several[dict[int, Any]], weights: Several[Values], domain: int | None
     ) -> Any:
-        """Returns the sum of the weights of all units' outcomes.
+        """Returns an expression: the sum, over all units, of the weight of the outcome that the
+        unit has.
 
         Args:
             counts: the main variables.
@@ -600,7 +615,7 @@ class _ClusterBounds:
         self.enough = max(most, default=0) if self.in_tpcs and own.parts > 1 else 0
 
     def require_at_most(self, clusters: Any, when: list[Any]) -> None:
-        """Requires that no more than ``clusters`` fit."""
+        """Requires, if all of ``when`` hold, that no more than ``clusters`` clusters fit."""
         for number in range(self.enough - 1):
             self._add_for_count(
                 clusters, number, when,
@@ -610,7 +625,7 @@ class _ClusterBounds:
         self._add_for_count(clusters, None, when, all_of_them)
 
     def require_at_least(self, clusters: Any, when: list[Any]) -> None:
-        """Requires that ``clusters`` fit."""
+        """Requires, if all of ``when`` hold, that ``clusters`` clusters fit."""
         for number in range(1, self.enough - 1):
             self._add_for_count(
                 clusters, number, when, self._sum_of_places(number) >= number * self.parts
@@ -648,12 +663,14 @@ class _ClusterBounds:
 
 
 def _idle(outcomes: Outcomes, stage: int, taken: int) -> Values:
-    """Returns whether a TPC was idle and gave ``taken`` places; the first one skips a level."""
+    """Returns for each outcome and SM whether its TPC was idle and gave ``taken`` places. The first
+    place of an idle TPC skips a level."""
     return np.asarray((outcomes.idle[:, stage] > 0) & (outcomes.taken[:, stage] == taken))
 
 
 def _level_of(stage: Stage, room: Values, idle: Values) -> Values:
-    """Returns the level of the next place of SMs with a given room."""
+    """Returns the level at which SMs with this room give their next place; 0 is the level with the
+    most room."""
     if stage.way == "single":
         return room - 1
     if stage.way == "balanced":
@@ -677,7 +694,8 @@ def _add_order_of_units(
     model: Any, counts: dict[int, Any], gave: Values, kept: Values, last: Any,
     places: Values, when: list[Any] | None = None,
 ) -> None:  # fmt: skip
-    """Adds that SMs at places up to ``last`` gave their room of the level, and others kept it.
+    """Requires that units whose place is up to ``last`` gave their block of the level, and that the
+    others kept it.
 
     Args:
         counts: units by outcome.

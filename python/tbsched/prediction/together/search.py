@@ -136,7 +136,8 @@ def search(spec: DeviceSpec, policy: str, question: Question) -> Found:
 
 
 def _wanted(no_plays: bool, no_seconds: bool, no_solver: bool) -> str:
-    """Returns what an undecided search lacked first: ``Found.wanted``."""
+    """Returns what an undecided search lacked: ``Found.wanted``, the first of plays, seconds and a
+    solver."""
     if no_seconds:
         return "seconds"
     if no_solver:

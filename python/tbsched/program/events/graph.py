@@ -372,12 +372,13 @@ class _Flat:
         self._add(graph, 0, {}, depth=0)
 
     def _add(self, graph: Graph, first: int, before: _Ends, depth: int) -> _Ends:
-        """Adds the edges to and in a graph, and returns its last nodes.
+        """Adds the edges that lead to a graph's nodes, and returns the nodes that end it: those
+        that nothing in it follows.
 
         Args:
             graph: its nodes have the numbers from ``first`` on.
-            before: what it waits for.
-            depth: of how many others it is a child.
+            before: the nodes that it waits for.
+            depth: of how many graphs it is a child, each in the next.
         """
         if depth > MAX_DEPTH:
             raise ValueError(f"Graph.nodes: child graphs more than {MAX_DEPTH} deep")
@@ -398,6 +399,8 @@ class _Flat:
         return _joined(ends[part] for part in predecessors if part not in passed)
 
     def _add_part(self, part: Part, first: int, before: _Ends, depth: int) -> _Ends:
+        """Adds the edges that lead to a part of a graph, and returns the nodes that end it.
+        Arguments are as for _add()."""
         if isinstance(part, Graph):
             return self._add(part, first, before, depth + 1)
         if isinstance(part, Memory) and not self._apart:
@@ -412,7 +415,8 @@ class _Flat:
         return ends
 
     def _decide(self, node: int, before: _Ends) -> _Ends:
-        """Adds a decider, and returns it."""
+        """Adds a decider, which follows the nodes ``before`` and stands before ``node``. Returns it
+        as the end of what it follows."""
         decider = self._nodes + len(self.deciders)
         self.deciders.append(node)
         self._before.append(self._nodes_of(before))
@@ -420,7 +424,7 @@ class _Flat:
         return {decider: None}
 
     def _nodes_of(self, ends: _Ends) -> _Ends:
-        """Returns the nodes before deciders in the place of these."""
+        """Returns the same ends with each decider replaced by the nodes before it."""
         return _joined(
             {end: None} if end < self._nodes else self._before[end - self._nodes] for end in ends
         )
@@ -506,6 +510,8 @@ def _checked_part(where: str, node: Part) -> Part:
 
 
 def _checked_edges(edges: Iterable[tuple[int, int]], nodes: int) -> tuple[tuple[int, int], ...]:
+    """Returns the edges of a graph, checked: pairs of numbers of its nodes, all different, without
+    a cycle."""
     distinct: dict[tuple[int, int], None] = {}
     order: graphlib.TopologicalSorter[int] = graphlib.TopologicalSorter()
     for index, edge in enumerate(items("Graph", "edges", edges)):
@@ -583,6 +589,7 @@ class GraphLaunch:
 
 
 def graph_to_data(launched: GraphLaunch) -> dict[str, Any]:
+    """Returns a launch of a graph as JSON data, as trace files hold it."""
     data = _parts_to_data(launched.graph)
     data["stream"] = launched.stream
     if launched.non_blocking:
@@ -595,6 +602,7 @@ def graph_to_data(launched: GraphLaunch) -> dict[str, Any]:
 
 
 def graph_from_data(where: str, data: object) -> GraphLaunch:
+    """Returns the inverse of graph_to_data(); ``where`` is for messages of errors."""
     known = ("nodes", "edges", "stream", "non_blocking", "host", "gpu")
     values = known_fields(where, data, known, ("nodes", "stream"))
     graph = _graph_from(where, values.pop("nodes"), values.pop("edges", ()), depth=0)
@@ -602,6 +610,7 @@ def graph_from_data(where: str, data: object) -> GraphLaunch:
 
 
 def _parts_to_data(graph: Graph) -> dict[str, Any]:
+    """Returns the nodes and edges of a graph as JSON data."""
     data: dict[str, Any] = {"nodes": [_part_to_data(part) for part in graph.parts]}
     if graph.part_edges:
         data["edges"] = [[*edge] for edge in graph.part_edges]
@@ -609,6 +618,7 @@ def _parts_to_data(graph: Graph) -> dict[str, Any]:
 
 
 def _part_to_data(part: Part) -> dict[str, Any]:
+    """Returns a part of a graph as JSON data: an object whose only key is its kind."""
     if isinstance(part, Launch):
         return {"launch": launch_to_data(part)}
     if isinstance(part, Graph):
@@ -630,6 +640,8 @@ def _conditional_to_data(conditional: Conditional) -> dict[str, Any]:
 
 
 def _conditional_from_data(where: str, data: object, depth: int) -> Conditional:
+    """Returns a conditional node from JSON data. ``where`` is for messages of errors, ``depth`` how
+    many graphs it is in."""
     if isinstance(data, dict) and "runs" in data:
         runs = items(where, "runs", known_fields(where, data, ("runs",), ("runs",))["runs"])
         return Conditional([
@@ -642,6 +654,8 @@ def _conditional_from_data(where: str, data: object, depth: int) -> Conditional:
 
 
 def _graph_from(where: str, nodes: Any, edges: Any, depth: int) -> Graph:
+    """Returns a graph of the nodes and edges in JSON data. ``where`` is for messages of errors,
+    ``depth`` how many graphs it is in."""
     if depth > MAX_DEPTH:
         raise ValueError(f"{where}: child graphs more than {MAX_DEPTH} deep")
     parts = [
@@ -657,6 +671,8 @@ def _child_from_data(where: str, data: object, depth: int) -> Graph:
 
 
 def _part_from_data(where: str, data: object, depth: int) -> Part:
+    """Returns a part of a graph from JSON data. ``where`` is for messages of errors, ``depth`` how
+    many graphs it is in."""
     if isinstance(data, dict) and len(data) == 1:
         ((key, fields),) = data.items()
         if key in _NODES:

@@ -176,6 +176,7 @@ def _check(transfer: Copy | Memset) -> None:
 
 
 def _source(transfer: Copy | Memset) -> str:
+    """Returns the Python expression that makes a copy or memset."""
     values = given_fields(transfer)
     parts = [repr(values.pop(name)) for name in _NEEDED if name in values]
     parts += [f"{name}={value!r}" for name, value in values.items()]

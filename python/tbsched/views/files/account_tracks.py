@@ -19,7 +19,13 @@ _FLOWS_OF_COLLECTIVES = (
 
 
 def write_account(explanation: Explanation, file: BinaryIO) -> None:
-    """Writes what ran on each GPU, where its time went, and who waited for whom."""
+    """Writes a Perfetto trace of an explanation: for each GPU what ran on its streams and where its
+    time went, with arrows that lead to the GPU it waited for.
+
+    Args:
+        explanation: of a program.
+        file: open for binary writing.
+    """
     writer = TrackWriter(file)
     account, activity = explanation.accounted, explanation.accounted.activity
     flows = _flows(explanation, writer)
@@ -41,7 +47,7 @@ def write_account(explanation: Explanation, file: BinaryIO) -> None:
 
 
 def write_activity(activity: Activity, file: BinaryIO) -> None:
-    """Writes what ran on each GPU."""
+    """Writes a Perfetto trace of what ran on each GPU, a track for each stream."""
     writer = TrackWriter(file)
     none = np.full(len(activity.work), -1, np.int64)
     for gpu in np.unique(activity.work["gpu"]).tolist():
@@ -77,7 +83,8 @@ def _streams(
 
 
 def _flows(explanation: Explanation, writer: TrackWriter) -> tuple[Int64Array, Int64Array]:
-    """Returns for each row of work the flows that begin and end there, or -1."""
+    """Returns, for each row of work, the id of the flow that begins there and of the flow that ends
+    there, int64 (work,) each; -1: none."""
     work, matches = explanation.accounted.activity.work, explanation.accounted.collectives
     begins, ends = np.full((2, len(work)), -1, np.int64)
     if matches is None:

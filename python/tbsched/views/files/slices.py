@@ -108,7 +108,8 @@ class Slices(HoldsArrays):
 
 
 def resident(row: Int64Array, blocks: Blocks) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Returns (row, nanosecond, resident blocks from then on), in order."""
+    """Returns how many blocks are resident, whenever that changes: three arrays with the row, the
+    time in ns, and the number from then on; by row and time."""
     rows, times = np.tile(row, 2), np.concatenate([blocks.begin_ns, blocks.end_ns])
     order = np.lexsort((times, rows))
     rows, times = rows[order], times[order]
@@ -125,7 +126,8 @@ def resident(row: Int64Array, blocks: Blocks) -> tuple[Int64Array, Int64Array, I
 def in_lanes(
     row: Int64Array, begin_ns: Int64Array, end_ns: Int64Array
 ) -> tuple[Int64Array, Int64Array]:
-    """Returns the track of each slice, and the row of each track; its slices do not overlap."""
+    """Returns the track of each slice, int64 (slices,), and the row that each track is in. Slices
+    of a track do not overlap."""
     lane, lanes = lanes_of(row, begin_ns, end_ns)
     first = np.cumsum(lanes) - lanes
     return (first[row] + lane if len(row) else row), np.repeat(np.arange(len(lanes)), lanes)
@@ -254,7 +256,8 @@ def held_slices(trace: Trace) -> Slices:
 
 
 def _blocks(trace: Trace) -> dict[str, Int64Array]:
-    """Returns each block's launch, number, SM before the next event, and final SM."""
+    """Returns columns with a row per block: its launch, its number there, its SM before the next
+    event, and its final SM."""
     smid = [placement.smid for placement in trace]
     launch, block = numbered_blocks(np.array([len(x) for x in smid], np.int64))
     final = [p.smid if p.final_smid is None else p.final_smid for p in trace]
@@ -270,7 +273,8 @@ def _blocks(trace: Trace) -> dict[str, Int64Array]:
 def _find_later(
     trace: Trace, launch: Int64Array, sm: Int64Array, at_once: Flags, event: Int64Array
 ) -> None:
-    """Sets the event of blocks that came behind the one after their launch.
+    """Sets in ``event`` which event blocks came behind that were not placed before the event after
+    their launch.
 
     They come at releases, and a prediction knows what each SM holds after one. Of blocks of one
     launch on one SM those with the lowest numbers come first.
@@ -294,7 +298,13 @@ def _find_later(
 
 
 def _counted(cells: Int64Array, cell: Int64Array, blocks: Int64Array) -> Int64Array:
-    """Returns how many blocks there are at each of the places, which ascend."""
+    """Returns how many blocks each cell has, int64 (cells,).
+
+    Args:
+        cells: keys of cells, each for a launch on an SM, ascending and distinct.
+        cell, blocks: of each row its cell and how many blocks it stands for. Rows of other cells
+            are ignored.
+    """
     counts = np.zeros(len(cells), np.int64)
     at = np.searchsorted(cells, cell)
     known = at < len(cells)

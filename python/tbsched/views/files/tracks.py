@@ -284,7 +284,8 @@ def write_explanation(explanation: Explanation, file: BinaryIO) -> None:
 
 
 def _measured(program: Program, writer: TrackWriter, later: int) -> int:
-    """Returns a process with launch calls, kernels and transfers; its track."""
+    """Adds a process with what a profile measured: launch calls, kernels and transfers. Returns the
+    id of its track."""
     process = writer.track(None, f"measured: {program.format or 'a profile'}")
     _calls(program, writer, process, later)
     _kernels(program, writer, process, later)
@@ -362,7 +363,16 @@ def write_simulation(simulation: Simulation, file: BinaryIO) -> None:
 
 
 def _add(writer: TrackWriter, group: int, row: str, slice_names: str, stays: Stays) -> None:
-    """Adds a track for each place, and a slice on it for each stay."""
+    """Adds a track for each place (a core, warp slot or DRAM bank), with a slice for each stay
+    there.
+
+    Args:
+        writer: of the file.
+        group: the track above these.
+        row: a track is titled so, and with the number of its place.
+        slice_names: a slice is named so, and with the number of what was there.
+        stays: what was at which place from when until when; each is shown with 1 ns at least.
+    """
     titles = [f"{row} {name_index}" for name_index in range(int(stays.place.max(initial=0)) + 1)]
     end_ns = np.maximum(stays.end_ns, stays.begin_ns + 1)
     track = writer.in_rows(group, titles, stays.place, stays.begin_ns, end_ns)

@@ -80,7 +80,12 @@ class TrackWriter:
     def slice(
         self, begin_ns: Int64Array, end_ns: Int64Array, track: Int64Array, **rest: Int64Array
     ) -> None:
-        """Slices on tracks, with arguments."""
+        """Adds a slice for each begin and end, on its track, with arguments.
+
+        Args:
+            begin_ns, end_ns, track: int64 (slices,).
+            rest: by argument, for each slice the id of a text or name.
+        """
         # Ends first: of packets of one time Perfetto takes them in the order of the file.
         self._packets.insert(0, (_end, {"time_ns": end_ns, "track": track}))
         self.add(_begin, time_ns=begin_ns, track=track, **rest)
@@ -131,6 +136,7 @@ class TrackWriter:
 
 
 def _packet(kind: TrackEvent.Type.ValueType, time_ns: int, track: int) -> TracePacket:
+    """Returns a packet for an event of a kind, at a time, on a track."""
     packet = TracePacket(timestamp=time_ns, trusted_packet_sequence_id=_SEQUENCE)
     packet.sequence_flags = TracePacket.SEQ_NEEDS_INCREMENTAL_STATE
     packet.track_event.type, packet.track_event.track_uuid = kind, track

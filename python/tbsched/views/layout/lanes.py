@@ -274,7 +274,8 @@ def lanes_of(
 
 
 def _keys(row: Int64Array, begin: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Returns times as numbers in the same order, of later rows greater than of earlier ones."""
+    """Returns begins and ends as numbers in the same order, where all those of a later row are
+    greater than all of an earlier one."""
     if not len(row):
         return begin, end
     zero = int(begin.min())
@@ -347,7 +348,8 @@ def _longest_in(
     columns: int,
     length_ns: int,
 ) -> tuple[Int64Array, Int64Array]:
-    """Returns bins in which anything ran, ascending, and the launch that ran longest in each."""
+    """Returns the bins in which anything ran, ascending, and for each the launch that ran longest
+    in it, int64 (bins,) each."""
     scale = columns / length_ns
     # What takes no time still is there. Short numbers, as there may be millions.
     left, right = begin * scale, np.maximum(end, begin + 1) * scale

@@ -189,7 +189,8 @@ def cut_apart(texts: Sequence[str], longest: int = LONGEST) -> list[str]:
 
 
 def _cut_alike(cut_of: Mapping[str, str]) -> list[list[str]]:
-    """Texts that are cut alike, together and in alphabetical order."""
+    """Returns groups of texts, each in alphabetical order, that are equal once they are cut.
+    ``cut_of``: each text, cut."""
     groups: dict[str, list[str]] = {}
     for text in sorted(cut_of):
         groups.setdefault(cut_of[text], []).append(text)

@@ -102,7 +102,8 @@ def _at_time(trace: Trace, at: float | None, ran: StructuredArray) -> Standing:
 
 
 def _waiting_at(trace: Trace, at_ns: int, ran: StructuredArray) -> Int64Array:
-    """Returns launches that wait at a time, and how many of their blocks have not started."""
+    """Returns the launches that wait at a time, each with how many of its blocks have not started,
+    int64 (launches, 2)."""
     if trace.waits is None:
         return np.zeros((0, 2), np.int64)
     waits = trace.waits
@@ -141,7 +142,8 @@ def _after_events(trace: Trace, at: float | None) -> Standing:
 def _recorded(
     trace: Trace, alive: dict[int, int], freed: int, *, at_end: bool
 ) -> tuple[Int64Array, Int64Array, bool]:
-    """Returns the SM and the launch of each block that is there, as far as it was recorded.
+    """Returns the SM and the launch of each block that is there, and whether some blocks may be
+    missing.
 
     Blocks that waited came with a release. After which one only the end tells. So the third says
     whether some may be missing.
@@ -174,7 +176,8 @@ def _unreleased(trace: Trace, events: int) -> tuple[dict[int, int], int]:
 def _grouped(
     sms: Int64Array, launches: Int64Array
 ) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
-    """Returns the distinct ones of sorted pairs, their counts, and where each begins."""
+    """Returns the distinct pairs of SM and launch, in two arrays, how often each occurs, and the
+    index at which each begins. The given pairs are sorted."""
     sm, launch = sms.astype(np.int64), launches.astype(np.int64)
     changes = (np.diff(sm, prepend=-1) != 0) | (np.diff(launch, prepend=-1) != 0)
     first = np.flatnonzero(changes)

@@ -39,9 +39,17 @@ def time_of(ran: StructuredArray, launches: int) -> Float64Array:
 def names_of(
     launches: tuple[Launch, ...], launches_chosen: Sequence[int], count: Int64Array, longest: int
 ) -> list[str]:
-    """Returns what kernels are called, by their first launches, and how many launches each has.
+    """Returns a label for each kernel: its name, and behind it in brackets how many launches it
+    has.
 
-    Those without a name, and those that are alike when cut, have the number of the launch, too.
+    A kernel without a name, or whose cut name another one has too, has the number of its first
+    launch before it.
+
+    Args:
+        launches: all launches.
+        launches_chosen: the number of each kernel's first launch.
+        count: how many launches a kernel has, by that number.
+        longest: characters to which names are cut.
     """
     labels = [label(launches[number], longest) for number in launches_chosen]
     alike = Counter(labels)

@@ -153,6 +153,7 @@ def _key(ax: Axes, trace: Trace, sm_rows: StructuredArray, colours: Sequence[str
 
 
 def _slots(residents: Residents, sm: int) -> _Part:
+    """Returns the bar of an SM's block slots, a piece for each block."""
     total = residents.limits.block_slots
     shares = [(int(row["launch"]), 1) for row in residents.of(sm) for _ in range(row["blocks"])]
     used = f"{residents.used_slots[sm]} of {total}"

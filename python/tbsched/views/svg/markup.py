@@ -73,6 +73,7 @@ def _attribute(key: str) -> str:
 
 
 def _escaped(text: str) -> Markup:
+    """Returns a text with what HTML does not allow escaped or replaced; markup stays as it is."""
     if isinstance(text, Markup):
         return text
     plain = text.isascii() and text.isprintable()

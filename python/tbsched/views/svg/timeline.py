@@ -52,6 +52,8 @@ class _Group:
     wait: str = ""
 
     def drawn(self) -> Markup:
+        """Returns the SVG of spans of one colour: those that ran, the thin ones and the waits, with
+        the title as a tooltip."""
         waits = element("path", class_="wait", d=self.wait) if self.wait else ""
         thin = element("path", class_="thin", d=self.thin) if self.thin else ""
         ran = element("path", d=self.path) if self.path or not self.thin else ""
@@ -169,14 +171,17 @@ def timeline_html(
 
 
 def _style(spans: Spans, lane: Float64Array) -> str:
-    """Lines between spans that can have them; of bins no seams."""
+    """Returns the CSS class of spans: ``crisp`` if they are bins, which have no seams between them;
+    ``cut`` if they are few and tall enough to have lines between them; else ``plain``."""
     if spans.note:
         return "crisp"
     return "cut" if len(spans.row) <= _CUT and lane.min(initial=_TALL) >= _TALL else "plain"
 
 
 def _groups(launch: Int64Array, pixel_boxes: Int64Array, names: Names) -> dict[object, _Group]:
-    """Spans that are one shape: of a launch, of a kernel if there are many, else of a colour."""
+    """Returns the spans in groups that are drawn as one shape each: the spans of a launch, of a
+    kernel if there are many launches, or of a colour if there are many kernels. The keys are of no
+    interest."""
     shown = np.unique(launch).tolist()
     keys: dict[int, object] = {shown_launch: shown_launch for shown_launch in shown}
     if len(shown) > _APART:
@@ -209,13 +214,15 @@ def _groups(launch: Int64Array, pixel_boxes: Int64Array, names: Names) -> dict[o
 
 
 def _paths(rows: list[tuple[int, int, int, int]]) -> tuple[str, str]:
-    """The boxes that can have lines between them, and those that these would cover."""
+    """Returns two SVG paths of boxes: those that are wide enough to have lines between them, and
+    the thin ones, which such lines would cover."""
     parts = ([row for row in rows if (row[2] < _THIN) == is_thin] for is_thin in (False, True))
     wide_boxes, thin = map(whole_boxes, parts)
     return wide_boxes, thin
 
 
 def _title_of(group_launches: list[int], names: Names) -> str:
+    """Returns the tooltip of a group of launches: how many they are, and of which kernels."""
     kernels = list(dict.fromkeys(names.label(launch) for launch in group_launches))
     shown = kernels[:5]
     more = [more_of(len(kernels), len(shown), "kernel")] if len(kernels) > len(shown) else []
