@@ -44,9 +44,11 @@ class Levels {
   int32_t last_sm() const { return last_sm_; }
 
  private:
-  // Fills SMs whose room falls by one with each block: the levels follow from the rooms.
+  // Places up to `blocks` blocks if each leaves its SM with room for one less: all SMs of a level
+  // are known from their room.
   void fill_evenly(int32_t blocks, const GpuState& gpu, const Rooms& rooms, const Commit& commit);
-  // Fills other SMs: asks for the room again after each block.
+  // Places up to `blocks` blocks if they need not leave room for one less: asks for the room of an
+  // SM again after each block.
   void fill_one_by_one(const Demand& demand, int32_t blocks, const GpuState& gpu,
                        const Rooms& rooms, const Commit& commit);
   // Notes that the SM at this rank of preference, which had this room, gets blocks.

@@ -20,8 +20,8 @@ constexpr double kMaxPartOfTime = 0.95;
 Contention::Contention(std::vector<Needs> kernels, const Sharing sharing, const int32_t sms)
     : kernels_(std::move(kernels)), sharing_(sharing), sms_(sms) {}
 
-// The kernel's own blocks have queued for each other. A wait for memory was measured with that
-// queue, so it is divided by 1 + d.
+// Corrects the measured needs of a kernel. Its own blocks, on the SMs `alone`, have queued for each
+// other. A wait for memory was measured with that queue, so it is divided by 1 + d.
 void Contention::correct_for_own_blocks(const int32_t kernel,
                                         const std::span<const EqualSms> alone) {
   Needs& needs = kernels_[kernel];

@@ -398,7 +398,7 @@ std::optional<int32_t> GpuWork::await_queue_place(const Event& event) {
 
 // -- progress of operations ----------------------------------------------------------------------
 
-// Begins what waits for nothing any more, or marks it as ready for take_ready().
+// Begins an operation that waits for nothing any more; a launch becomes ready for take_ready().
 void GpuWork::on_dependencies_met(const int32_t index) {
   const Operation& operation = operations_[index];
   if (operation.kind == OperationKind::load) {

@@ -30,8 +30,8 @@ int32_t HardwareQueues::queue_of(const int32_t stream) const {
   return has_queue(stream) ? queue_of_stream_[stream] : choose();
 }
 
-// Chooses among empty queues: first the front end with fewer filled queues, then the one that the
-// last launch did not use. If no queue is empty, chooses the least recently used.
+// Returns an empty queue: of the front end with fewer filled queues, else of the one that the last
+// launch did not use. If no queue is empty, chooses the least recently used.
 int32_t HardwareQueues::choose() const {
   const int32_t next = front_end(last_queue_ + 1);
   const auto is_filled = [](const Queue& queue) { return !queue.empty(); };
@@ -119,8 +119,9 @@ void HardwareQueues::delay_detection(const int32_t launch) {
   graph_.change_at(seen_ns, launch, Change::reached);
 }
 
-// While no launch runs, the GPU polls for a while whether a copy is over, and then only now and
-// then.
+// Sets when the GPU sees that a launch which waited for a copy engine is ready. Returns false if
+// the launch is deferred. While no launch runs, the GPU polls for a while whether a copy is over,
+// and then only now and then.
 bool HardwareQueues::notice_after_copy(const int32_t launch,
                                        const std::optional<int64_t> idle_since_ns) {
   if (backs_off_ && !any_waits_but(launch)) {
@@ -158,7 +159,8 @@ void HardwareQueues::end_back_off() {
   }
 }
 
-// A record behind a kernel takes the kernel's queue. Behind a copy of an engine it takes none.
+// Returns whether the GPU defers a record behind this operation. A record behind a kernel takes the
+// kernel's queue. Behind a copy of an engine it takes none.
 bool HardwareQueues::defers_behind(const int32_t operation) const {
   if (operation < 0) return true;
   if (!graph_[operation].needs_turn()) return false;

@@ -197,8 +197,8 @@ void Simulation::update_next() {
   }
 }
 
-// Simulates each of several GPUs up to an instant, and not up to `limit_ns`, until which all of
-// them are quiet and no host calls.
+// Simulates several GPUs, one after the other, up to an instant before `limit_ns` until which no
+// host calls and no GPU can learn anything of another one.
 void Simulation::run_ahead(const int64_t limit_ns) {
   if (gpus_.size() == 1) return;
   const int64_t next_ns = next_instant();

@@ -65,7 +65,8 @@ class QueriedSms {
 
   // Returns whether a unit is a TPC; else it is an SM.
   bool units_are_tpcs() const;
-  // Returns whether clusters make the outcomes of a domain's SMs depend on each other.
+  // Returns whether a launch of the query has clusters, so that what it takes on an SM of a domain
+  // depends on the other SMs there.
   bool clusters_tie_sms() const;
 
   const Device& device_;

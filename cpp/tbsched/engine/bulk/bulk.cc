@@ -16,7 +16,7 @@
 namespace tbsched {
 namespace {
 
-// Predicts one sequence.
+// Returns the prediction of one sequence, up to the first launch that is not placed whole.
 UntilRefused predict_until_refused(const Model& model, const Sequence& sequence,
                                    const InitialState state) {
   UntilRefused prediction;
