@@ -104,7 +104,8 @@ class Campaign:
     drawer: Drawer
 
     def run(self) -> Ended:
-        """Goes on until it ends, and says why. What earlier campaigns have found comes first."""
+        """Runs the campaign until it ends, and returns why it ended. What earlier campaigns have
+        found comes first."""
         try:
             with self.trials.interrupts.watched():
                 return self._replayed() or self._drawn()
@@ -120,7 +121,8 @@ class Campaign:
         return self.trials.tally.report(self.shrinker.origin, self.trials.coverage.found, ended)
 
     def _replayed(self) -> Ended | None:
-        """Replays unresolved counterexamples; returns why the campaign ends, or None."""
+        """Replays counterexamples that are not resolved. Returns why the campaign ends; None: it
+        goes on."""
         for entry in self.shrinker.corpus.unresolved:
             try:
                 comparison = self.shrinker.again(entry.sequence)
@@ -148,7 +150,7 @@ class Campaign:
 
 
 def assembled(asked: CampaignOptions, oracle: Oracle, opening: Callable[[], Outputs]) -> Campaign:
-    """Assembles a campaign from its options.
+    """Returns a campaign, made of its options.
 
     Args:
         asked: options of the campaign.
@@ -246,7 +248,7 @@ def _is_native(options: CampaignOptions, oracle: Oracle) -> bool:
 
 
 def _native_drawer(trials: Trials, shrinker: Shrinker) -> Drawer:
-    """Returns the drawer that draws without Hypothesis."""
+    """Returns the drawer that draws with NumPy, without Hypothesis."""
     judge, draws = trials.judge, shrinker.space.draws
     assert draws is not None  # neither a strategy nor recorded traces
     # Traces are kept, or go on past a refusal, one by one.

@@ -265,7 +265,8 @@ class Repeated:
         self._repeats = repeats
 
     def observe(self, seq: Sequence, /) -> Trace:
-        """The first observation; marked ``unstable`` if another has other blocks on some SM."""
+        """Returns the first of several observations of a sequence; marked ``unstable`` if another
+        one has other numbers of blocks on some SM."""
         first = self._oracle.observe(seq)
         for run in range(2, self._repeats + 1):
             divergence = compare(first, self._oracle.observe(seq)).first_divergence
@@ -279,7 +280,8 @@ class Repeated:
 
 
 def takes_tables(oracle: Oracle) -> TypeGuard[TableOracle]:
-    """Whether an oracle takes tables; not a subclass of a model that overrides ``observe``."""
+    """Returns whether an oracle takes tables of sequences. A subclass of a model that overrides
+    ``observe`` does not."""
     if isinstance(oracle, ModelGpu):
         return type(oracle).observe is ModelGpu.observe
     return isinstance(oracle, TableOracle)

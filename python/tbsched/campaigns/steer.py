@@ -129,7 +129,8 @@ class Steered:
         self.initial_state = self._spec.initial_states()[_goal(self._spec, to)]
 
     def observe(self, seq: Sequence, /) -> Trace:
-        """Brings the GPU into the wanted latent state, then observes.
+        """Brings the GPU into the wanted latent state, then observes a sequence, and returns the
+        trace.
 
         Raises:
             TypeError, ValueError, UnstableMeasurement: as :func:`steer`, and as the oracle.
@@ -145,7 +146,8 @@ class Steered:
         return self._gpu.observe(seq)
 
     def meet(self, seq: Sequence, groups: GroupsAsked = None, *, limit: float = LIMIT) -> Meeting:
-        """Brings the GPU into the wanted latent state, then runs launches whose blocks meet.
+        """Brings the GPU into the wanted latent state, then runs launches whose blocks meet, and
+        returns which met.
 
         Args:
             seq, groups, limit: as for :func:`tbsched.meet`.
@@ -184,7 +186,8 @@ class _Chart:
     moves: dict[Step, tuple[int | None, ...]]
 
     def way(self, begin: int | None, goal: int) -> tuple[Step, ...] | None:
-        """Returns the fewest steps after which the probe leads to the goal, if any do."""
+        """Returns the fewest steps from one state after which the probe leads to the goal; None:
+        there are none."""
         ways: dict[int | None, tuple[Step, ...]] = {begin: ()}
         ahead = deque(ways)
         while ahead:

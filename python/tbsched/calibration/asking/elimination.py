@@ -134,7 +134,8 @@ def _agrees(device: DeviceSpec, sequences: ListOf[Sequence], shown: Answers, vie
 
 
 def by_every_block(lab: Lab, remaining: Remaining, draw: Draw, seed: int) -> Remaining:
-    """Eliminates further devices by the SM of every single block.
+    """Eliminates devices that put a block on another SM than it was observed on, and returns those
+    that remain.
 
     A device stays if some latent state of it puts every block on the SM where it was observed.
     Draws that split no devices are run as well, since all of them may be wrong.
@@ -203,7 +204,8 @@ def _shortest(
     predicted: ListOf[ListOf[tuple[Shown, ...]]],
     shown: ListOf[tuple[Shown, ...]],
 ) -> Sequence:
-    """Returns the shortest sequence that no device predicts right, cut behind the wrong launch."""
+    """Returns the shortest sequence that no device predicts right, up to the first launch that is
+    wrong."""
     wrong = []
     for sequence, index, observed in zip(sequences, telling, shown, strict=True):
         agree = max(_common(of_device[index], observed) for of_device in predicted)

@@ -174,7 +174,7 @@ class Lab:
         return traces
 
     def _device(self) -> DeviceInfo:
-        """Identifies the oracle's device by a small launch."""
+        """Returns what the oracle says of its device, with the trace of a small launch."""
         for _ in range(_TRIES):
             outcome = self._once(Sequence([small()]))
             if isinstance(outcome, Trace):

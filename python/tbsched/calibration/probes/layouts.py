@@ -90,7 +90,8 @@ def _note_largest(known: KnownValues) -> None:
 def _ask(
     lab: Lab, known: KnownValues, choices: Choices, sizes: list[tuple[int, int, int]]
 ) -> list[Finding]:
-    """Finds the layout of shared memory by eliminating what random launches contradict."""
+    """Eliminates layouts of shared memory that contradict where random launches go, and returns
+    findings from those that remain."""
 
     def drawn(rng: np.random.Generator) -> Sequence:
         return one_sm.draw(rng, sizes)

@@ -77,7 +77,8 @@ def ask(lab: Lab, known: KnownValues) -> list[Finding]:
 
 
 def _narrowed_by_full_registers(lab: Lab, candidates: list[Files], limit: int) -> list[Files]:
-    """Eliminates candidates by filling the registers to the last unit, while several remain."""
+    """Returns the candidates that remain after blocks have filled the registers to the last unit,
+    while there are several."""
     width = lcm(*(files.processing_blocks for files in candidates))
     if len(candidates) < 2:
         return candidates
@@ -194,7 +195,8 @@ def _agrees(files: Files, slots: int, counts: Counts) -> bool:
 
 
 def _most_likely(candidates: list[Files]) -> Files:
-    """Prefers four processing blocks and a round number of registers among the candidates."""
+    """Returns the candidate that is preferred: with four processing blocks, and a round number of
+    registers."""
     return max(
         candidates,
         key=lambda files: (

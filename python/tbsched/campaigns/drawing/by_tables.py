@@ -36,7 +36,7 @@ class ByTables:
         return None if shrink_next(self._next_news, self._shrinker) else self._trials.ended
 
     def _parts(self, draws: Draws) -> Iterator[DrawnTable]:
-        """Yields tables of drawn sequences, each small enough for a second or so."""
+        """Yields tables of drawn sequences, each of which takes about a second."""
         trials = self._trials
         remaining = trials.most
         for table in draws.tables():

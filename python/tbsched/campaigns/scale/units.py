@@ -93,7 +93,7 @@ def units(
 
 
 def run_unit(unit: Unit) -> Done:
-    """Runs a unit in this process. A GPU stays open for the next unit.
+    """Runs a unit in this process, and returns its result. A GPU stays open for the next unit.
 
     Raises:
         whatever opening the oracle raises.
@@ -125,7 +125,7 @@ def run_unit(unit: Unit) -> Done:
 
 @contextlib.contextmanager
 def _opened(options: CampaignOptions) -> Iterator[Oracle]:
-    """Yields the oracle of a part, which other parts of this process may use, too."""
+    """Yields the oracle of a unit, which other units of this process may use, too."""
     if options.oracle == "gpu":
         yield opened(0)
         return
@@ -139,7 +139,7 @@ def _rest() -> None:
 
 
 def _size(options: CampaignOptions) -> int:
-    """Sequences of a unit; the number of workers does not matter."""
+    """Returns how many sequences a unit has; the number of workers does not matter."""
     models = isinstance(options.oracle, str | os.PathLike | DeviceSpec | tuple | ModelGpu)
     draws_alone = (
         options.strategy is not None or options.target_fullness or options.draw == "hypothesis"

@@ -365,7 +365,8 @@ def _smaller_partitions(
 
 
 def _plainer_stream(sequence: Sequence, stream: Stream, fails: Fails, floors: Floors) -> Sequence:
-    """Simplifies properties that a stream's launches share, for all of them at once."""
+    """Returns the sequence with simpler properties that all launches of a stream share, as far as
+    it still fails."""
 
     def attempt(**changes: Any) -> bool:
         nonlocal sequence

@@ -99,7 +99,8 @@ def _function(
 
 
 def predicting(device: Device, policy: str | None, state: InitialState | None) -> Code:
-    """Asks a model, from a latent state; None: from the usual one."""
+    """Returns code that asks a model for a prediction, from a latent state; None: from the usual
+    one."""
     arguments, names = _device_code(device)
     if policy is not None:
         arguments += f", policy={json.dumps(policy)}"
@@ -110,7 +111,8 @@ def predicting(device: Device, policy: str | None, state: InitialState | None) -
 
 
 def observing(oracle: OracleLike) -> Code | None:
-    """Asks an oracle; None: it cannot be named, and the test must hold what it showed."""
+    """Returns code that asks an oracle for an observation; None: the oracle cannot be named, and
+    the test must hold what it showed."""
     if oracle == "gpu" or type(oracle).__name__ == "Gpu":
         return Code("observe(seq)", frozenset({"observe"}))
     if isinstance(oracle, ModelGpu):

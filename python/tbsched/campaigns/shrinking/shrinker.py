@@ -61,7 +61,8 @@ class Shrinker:
     narrower: dict[tuple[int, bool], Comparison | None] = field(default_factory=dict)
 
     def begin(self, comparison: Comparison) -> bool:
-        """Stores a disagreement for shrinking if it can be reproduced; returns whether it can."""
+        """Observes a disagreement again, and keeps it for shrinking if it shows again. Returns
+        whether it does."""
         confirmed = None
         with self.tally.counting_unstable(comparison.sequence):
             confirmed = self._confirmed(comparison)
@@ -103,7 +104,7 @@ class Shrinker:
         )
 
     def fails(self, candidate: Sequence) -> bool:
-        """Returns whether a smaller sequence still fails, and keeps the smallest that does."""
+        """Returns whether a smaller sequence still fails. Keeps the smallest one that does."""
         if time.monotonic() > self.until or self.findings.shared:
             return False
         self.tally.shrinking += 1
@@ -149,7 +150,8 @@ class Shrinker:
         return None
 
     def _minimal(self) -> Comparison | None:
-        """Returns the best so far, minimised; None if it does not show again."""
+        """Returns the comparison of the smallest sequence so far, minimised and confirmed; None: it
+        does not show again."""
         assert self.best is not None
         smallest = minimise(self.best.sequence, self._still_fails, self.floors)
         for _ in range(CONFIRMATIONS):

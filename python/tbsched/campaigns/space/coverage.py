@@ -166,7 +166,8 @@ class Covering:
             self._count(name, any(not np.array_equal(a.smid, b.smid) for a, b in pairs))
 
     def _undecided(self, ways: Set[str]) -> list[tuple[str, DeviceSpec]]:
-        """Returns the ablations still to be checked that may show with these features."""
+        """Returns the ablations, each with its device, that need more sequences and may show with
+        these features."""
         decided = self.found.decided
         return [
             (name, variant)

@@ -227,7 +227,7 @@ class LaunchTables:
         ]  # fmt: skip
 
     def rows(self, drawn: Bytes, themes: npt.NDArray[np.bool_]) -> Int32Array:
-        """Decodes the bytes of launches.
+        """Returns the fields of launches that drawn bytes stand for.
 
         Args:
             drawn: uint8 (launches, at least :attr:`width`).
@@ -239,7 +239,8 @@ class LaunchTables:
         return self.fitted(self.picked(drawn, themes))
 
     def picked(self, drawn: Bytes, themes: npt.NDArray[np.bool_]) -> Int32Array:
-        """Returns rows as :meth:`rows`, but picks each field by itself."""
+        """Returns the fields of launches as :meth:`rows` does, before they are brought within the
+        limits: each is picked by itself."""
         bytes_ = drawn.astype(np.int32)
 
         def pick(values: Int32Array, byte: int) -> Int32Array:
@@ -264,7 +265,8 @@ class LaunchTables:
         return rows
 
     def fitted(self, rows: Int32Array) -> Int32Array:
-        """Returns the rows within the limits that bind several fields together; changes them."""
+        """Returns the same rows, changed in place so that fields which share a limit are within it
+        together."""
         threads = rows[:, 1]
         rows[:, 2] = np.minimum(rows[:, 2], self.most_registers[-(-threads // WARP)])
         sms = np.array([*map(len, self.partitions), self.spec.sms], np.int32)[rows[:, PARTITION]]
@@ -366,7 +368,8 @@ def thread_counts(spec: DeviceSpec) -> tuple[int, ...]:
 
 
 def register_counts(spec: DeviceSpec, fewest: int) -> tuple[int, ...]:
-    """Registers per thread: multiples of the allocation unit and the one after, few ones often."""
+    """Returns registers per thread to draw: multiples of the allocation unit and the number after
+    each, small ones more often."""
     unit = max(1, spec.register_unit // WARP)
     multiples = range(unit, 256, unit)
     counts = _ascending({fewest, *multiples, *(n + 1 for n in multiples[::4]), 255}, fewest, 255)

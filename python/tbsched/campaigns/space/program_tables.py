@@ -155,7 +155,8 @@ class _Run:
         return cls(**{name: values[byte * len(values) >> 8] for (name, values), byte in picked})
 
     def events(self, non_blocking: int) -> list[Event]:
-        """Returns the events before the launch; bit k says whether stream k is non-blocking."""
+        """Returns the events that were drawn before the launch. ``non_blocking``: bit k says
+        whether stream k is a non-blocking one."""
         stream = self.copy_stream
         is_non_blocking = _is_non_blocking(stream, non_blocking)
         copy, function = (
@@ -176,7 +177,7 @@ class _Run:
         return (first,) if self.again is None else (first, self.again)
 
     def duration_of(self, blocks: int) -> float | tuple[float, ...] | Drawn:
-        """Returns ``Launch.duration``."""
+        """Returns the duration of a launch of so many blocks, as ``Launch`` takes it."""
         if self.kind == ALIKE:
             return self.duration
         if self.kind == EACH:
@@ -247,7 +248,8 @@ class ProgramTables:
 
 
 def _with_values(events: list[Event]) -> list[Event]:
-    """Returns the events with a value of each stream that ascends.
+    """Returns the events with a name and a number for each value: each stream writes its own value,
+    which ascends.
 
     A wait is for the last one written so far. So it ends, whatever the order of the streams is.
     """

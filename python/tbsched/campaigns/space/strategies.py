@@ -54,7 +54,8 @@ def launches(device: Device, options: SequenceOptions | None = None) -> st.Searc
 def sequences(
     device: Device, options: SequenceOptions | None = None
 ) -> st.SearchStrategy[Sequence]:
-    """Sequences that the device can run; they shrink towards few events and small launches.
+    """Returns a strategy of sequences that a device can run; they shrink towards few events and
+    small launches.
 
     Args:
         device: a name, a path to a ``.toml``, or a spec; :meth:`DeviceSpec.check` accepts what is

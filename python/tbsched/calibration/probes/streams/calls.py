@@ -66,7 +66,7 @@ def _from_call(trace: Trace) -> Numbers:
 
 
 def read(ends: Quantity, idle: Quantity, from_call: Quantity, completion: int) -> list[Finding]:
-    """Returns findings from calls that wait for nothing, and from launches called after an end.
+    """Returns findings on how long calls take, from measured times.
 
     Args:
         ends: from the end of a launch to the next one of its stream.

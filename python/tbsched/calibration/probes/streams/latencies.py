@@ -65,7 +65,7 @@ def _between(trace: Trace) -> Numbers:
 
 
 def _between_blocks(trace: Trace) -> Numbers:
-    """Returns the times from the end of a block to the start of the next one on its SM."""
+    """Returns, in ns, the times from the end of a block to the start of the next one on its SM."""
     gaps: Numbers = []
     for at in range(0, len(trace), 2):
         before, after = of_sms(trace, at), of_sms(trace, at + 1)
@@ -74,7 +74,8 @@ def _between_blocks(trace: Trace) -> Numbers:
 
 
 def read(exits: Quantity, ends: Quantity, events: Quantity) -> list[Finding]:
-    """Returns findings from gaps between blocks of an SM, in a stream, and behind an event."""
+    """Returns findings on latencies, from measured gaps: between blocks of an SM, between launches
+    of a stream, and behind a CUDA event."""
     return [
         finding_of("exit_latency_ns", [exits], [], "to the next block on its SM"),
         unsure(
@@ -100,7 +101,8 @@ def finding_of(name: str, plus: ListOf[Quantity], less: ListOf[Quantity], words:
 
 
 def unsure(finding: Finding, sum_ns: float) -> Finding:
-    """Makes a finding an assumption if the part that may be the host's (``sum_ns``) matters."""
+    """Returns the finding; as an assumption, if the part of it that may be the time of the host,
+    ``sum_ns``, matters."""
     if sum_ns <= max(SLACK_NS, SLACK_SHARE * finding.value):
         return finding
     because = f"{finding.because}; a part may be {_WRITES}, which depends on the host"
@@ -120,7 +122,8 @@ def with_slower_host_writes(sum_ns: float, **launch_latency_ns: int) -> Values:
 def checked(
     findings: list[Finding], known: KnownValues, quantities: ListOf[Quantity], lab: Lab
 ) -> list[Finding]:
-    """Makes findings assumptions unless a device with these values shows the measured times."""
+    """Returns the findings; as assumptions, unless a device with these values shows the measured
+    times."""
     lab.quantities += quantities
     values = {finding.name: finding.value for finding in findings}
     spec = with_values(draft(known), **values)
