@@ -109,7 +109,8 @@ class TransferBounds:
                 yield replace(work.transfer, duration=ns / 1e9)
 
     def uncontended(self) -> Iterator[Transfer]:
-        """Yields the transfers as long as they take alone; of a kernel, one of its blocks."""
+        """Yields the transfers with the durations that they have alone. For one that the driver
+        does by a kernel, it is the duration of one of its blocks."""
         for work in self._work:
             kernel = work.kernel is not None
             yield replace(work.transfer, duration=work.block_ns / 1e9) if kernel else work.transfer

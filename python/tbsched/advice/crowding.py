@@ -72,8 +72,8 @@ def min_span_ns(durations: Durations, at_once: int) -> int:
 def max_full_ns(
     durations: list[Durations], weights: Float64Array, full: float, spared: float
 ) -> int:
-    """Returns the longest time in ns for which blocks that run can weigh ``full`` together, if each
-    block runs once.
+    """Returns the longest time in ns for which the weights of the blocks that run can add up to
+    ``full``, if each block runs once.
 
     Args:
         durations: of each launch.

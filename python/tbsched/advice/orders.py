@@ -213,7 +213,8 @@ class _Search:
         return self.units.sorted_by(weight)
 
     def improve(self, rng: random.Random, max_predictions: int) -> None:
-        """Goes to a better neighbour as long as there is one, up to a number of predictions."""
+        """Moves on to a better neighbour of the best order as long as there is one, or until this
+        many predictions were made."""
         improved = True
         while improved:
             improved = False

@@ -236,7 +236,8 @@ def _recorded_since(activity: Activity, gpu: int) -> int:
 
 
 def of_same_host(activity: Activity, running: Mapping[int, Intervals], gpu: int) -> list[Intervals]:
-    """Returns when other GPUs of the same processes ran; all others if none is known."""
+    """Returns when each other GPU ran that the same processes use; when all others ran if it is not
+    known which processes use them."""
     processes = _processes(activity, gpu)
     return [
         intervals

@@ -205,7 +205,8 @@ class _IssueReader:
             self.unseen.add("programmatic launches")
 
     def _issue_into(self, gpu: int, stream: object, host: int) -> Mask:
-        """Puts work into a stream; returns a mask of the launches that must end before it."""
+        """Notes that a host issues work into a stream. Returns a mask of the launches that must end
+        before this work begins."""
         self.hosts_of.setdefault(gpu, set()).add(host)
         before = self.streams.get((gpu, stream), 0) | self.host_waits_for.get(host, 0)
         self.streams[gpu, stream] = before
