@@ -23,7 +23,7 @@ def listed(words: Iterable[str]) -> str:
 
 
 def first_listed(words: Iterable[str], most: int) -> str:
-    """``a, b``; of more words than ``most``, such as 2: ``a, b and 3 more``."""
+    """Returns ``a, b``; of more words than ``most``, such as 2: ``a, b and 3 more``."""
     found = [*words]
     some = ", ".join(found[:most])
     return some if len(found) <= most else f"{some} and {len(found) - most} more"

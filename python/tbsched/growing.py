@@ -165,6 +165,8 @@ class _Beginning(io.RawIOBase):
         return self._descriptor
 
     def readinto(self, buffer: WriteableBuffer) -> int:
+        """Fills a buffer with bytes of the beginning of the file, and returns how many; 0: it has
+        ended."""
         with memoryview(buffer) as whole, whole.cast("B") as view:
             most = min(len(view), self._size - self._at)
             piece = os.pread(self._descriptor, most, self._at)

@@ -89,6 +89,7 @@ class _Late:
         self._task: Any = None
 
     def update(self, done: int) -> None:
+        """Shows how much is done, once half a second has passed."""
         if self._bar is None:
             if time.monotonic() < self._from:
                 return

@@ -29,6 +29,7 @@ _GPU = "tbsched_gpu"  # the mark, and the fixture that comes with it
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the options of tests on a GPU."""
     group = parser.getgroup("tbsched")
     group.addoption(
         "--tbsched-gpu",
@@ -49,6 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Gives tests with the mark ``tbsched_gpu`` the fixture of that name."""
     for item in items:
         names = getattr(item, "fixturenames", None)
         if names is not None and item.get_closest_marker(_GPU) and _GPU not in names:

@@ -34,6 +34,7 @@ else:
 
 
 def __getattr__(name: str) -> object:
+    """Imports a picture or a file format when it is first used, and returns it."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"tbsched.views.{_HOME[name]}"), name)

@@ -148,6 +148,7 @@ def _written(parts: object, width: int | None = None) -> str:
 
 
 def _view(kind: str, value: object) -> Callable[..., Any]:
+    """Returns the function that shows a value in this way, such as ``text`` or ``html``."""
     for base in type(value).__mro__:
         if base.__name__ in SHOWN:
             file, word = SHOWN[base.__name__]

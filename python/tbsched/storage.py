@@ -48,7 +48,8 @@ def is_folder(path: Path) -> bool:
 
 
 def opened(path: Path) -> BinaryIO:
-    """A regular file for reading, or a pipe that this process was started with (``/dev/fd/63``).
+    """Returns an open file for reading: a regular one, or a pipe that this process was started with
+    (``/dev/fd/63``).
 
     Any other FIFO or device may never end, or never begin.
 
@@ -95,7 +96,8 @@ def is_same_file(a: Path, b: Path) -> bool:
 
 
 def opened_to_append(path: Path) -> int:
-    """The descriptor of a regular file, made if nothing is there, that is read and appended to.
+    """Returns the descriptor of a regular file, made if nothing is there, that is read and appended
+    to.
 
     Raises:
         FileNotFoundError: no such folder.
@@ -166,6 +168,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def _replaced(target: Path, status: os.stat_result | None) -> Iterator[BinaryIO]:
+    """Yields a new file that takes the place of ``target`` at the end of this context; after an
+    error nothing has changed. ``status``: of what is there, whose permissions stay."""
     temporary = target.with_name(f".tbsched-{secrets.token_hex(8)}")
     try:
         with open(temporary, "xb") as out:
@@ -180,7 +184,8 @@ def _replaced(target: Path, status: os.stat_result | None) -> Iterator[BinaryIO]
 
 
 def put_in_place(made: Path, path: Path) -> None:
-    """Renames a file to a path in the same folder; of what is there the permissions stay."""
+    """Renames the file ``made`` to ``path`` in the same folder. A file that is there is replaced,
+    and its permissions stay."""
     with contextlib.suppress(FileNotFoundError):
         shutil.copymode(path, made)
     os.replace(made, path)
@@ -216,7 +221,7 @@ def _status(path: Path, done: str) -> os.stat_result | None:
 
 @contextlib.contextmanager
 def _named(path: Path, done: str) -> Iterator[None]:
-    """Turns what the system says of a path into bad input that names it."""
+    """Turns an error of the system within this context into bad input that names the path."""
     try:
         yield
     except FileNotFoundError:

@@ -104,12 +104,14 @@ class _Xz(io.RawIOBase):
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
+        """Fills a buffer with unpacked bytes, and returns how many; 0: the file has ended."""
         with memoryview(buffer) as whole, whole.cast("B") as view:
             piece = self._piece(len(view))
             view[: len(piece)] = piece
         return len(piece)
 
     def _piece(self, most: int) -> bytes:
+        """Returns the next unpacked bytes, at most ``most``; empty: the file has ended."""
         while not self._decompressor.eof:
             data = self._rest
             if not data and self._decompressor.needs_input and not (data := self._read()):
@@ -124,7 +126,7 @@ class _Xz(io.RawIOBase):
         return b""
 
     def _next_stream(self) -> None:
-        """Goes over the blanks between two streams, if there is another one."""
+        """Moves on behind the blanks to the next stream of the file, if there is one."""
         rest = self._decompressor.unused_data.lstrip(b"\0")
         while not rest and (more := self._read()):
             rest = more.lstrip(b"\0")
@@ -141,6 +143,7 @@ def _xz_decompressor() -> lzma.LZMADecompressor:
 
 @contextlib.contextmanager
 def _within_memory() -> Iterator[None]:
+    """Turns an error of xz that it needs too much memory into a ValueError."""
     try:
         yield
     except lzma.LZMAError as error:

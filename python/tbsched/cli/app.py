@@ -60,7 +60,7 @@ VERBS: Mapping[str, str] = {
 
 
 def verb(name: str) -> Callable[..., int | None] | typer.Typer:
-    """Imports the function of a verb; ``sm`` is an app with verbs of its own."""
+    """Returns the function of a verb, which it imports; for ``sm`` an app with verbs of its own."""
     with ending_at_once():
         module = import_module(f"tbsched.cli.{VERBS[name]}")
     function_or_app: Callable[..., int | None] | typer.Typer = getattr(module, name)
@@ -127,7 +127,7 @@ def _root(
         typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True),
     ] = False,
 ) -> None:
-    """What comes before the verb."""
+    """Takes the options before the verb."""
 
 
 def main() -> NoReturn:

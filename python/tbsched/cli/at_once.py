@@ -28,7 +28,7 @@ def end_as_usual() -> None:
 
 
 def _replace(signal_number: int, before: object, after: object) -> None:
-    """Replaces a signal's handler, if it is the one expected."""
+    """Replaces a signal's handler by ``after``, if it is ``before``."""
     if signal.getsignal(signal_number) == before:
         try:
             signal.signal(signal_number, after)  # type: ignore[arg-type]

@@ -71,7 +71,8 @@ def _read(values: Mapping[str, object]) -> Iterator[Path]:
 
 
 def _is_read(output: Path, path: Path) -> bool:
-    """Whether a file is one that is read; of a folder all files in it are."""
+    """Returns whether an output is a file that a verb reads. ``path``: what it reads, a file or a
+    folder with all files in it."""
     if storage.is_same_file(path, output):
         return True
     return path.is_dir() and output.is_file() and _real(output).parent == _real(path)

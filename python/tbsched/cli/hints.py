@@ -63,7 +63,7 @@ def _hint_for_option(error: Any, option: str) -> str:
 
 
 def options_of(command: Any) -> dict[str, str]:
-    """The options of a verb, by the names that their values have in Python."""
+    """Returns the options of a verb, by the names that their values have in Python."""
     return {
         param.name: param.opts[0] for param in command.params if param.param_type_name == "option"
     }

@@ -135,7 +135,7 @@ def _observe_cases(
     output: Path | None,
     as_json: bool,
 ) -> int:
-    """Runs the cases of mechanisms on a GPU; returns the exit status."""
+    """Runs cases of mechanisms on a GPU and compares them; returns the exit status."""
     observed_cases: list[tuple[Case, dict[str, bool | None]]] = []
     traces, differing = [], 0
     for case in known:

@@ -90,7 +90,7 @@ def _text(words: str) -> str:
 
 
 def _as_ranges(numbers: tuple[int, ...]) -> list[list[int]]:
-    """Splits numbers greedily, from left to right, into ranges [start, stop, step]."""
+    """Returns numbers as ranges [start, stop, step], each as long as possible from the left."""
     rows: list[list[int]] = []
     position = 0
     while position < len(numbers):

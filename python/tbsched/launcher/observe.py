@@ -418,7 +418,8 @@ def observe(
 def _on_several(
     seq: Sequence, gpu_numbers: list[int], deadline: float | None, settle: float
 ) -> Trace:
-    """Observes a sequence on several GPUs, with none of them in use by another thread."""
+    """Returns the observation of a sequence on several GPUs, none of which another thread uses
+    meanwhile."""
     for gpu in gpu_numbers:
         check_index(gpu)
     if not gpu_numbers or len(set(gpu_numbers)) < len(gpu_numbers):

@@ -146,7 +146,8 @@ def _merged(raced: Iterable[tuple[Trace, int]], cut: bool) -> list[Outcome]:
 
 
 def _key(trace: Trace) -> bytes:
-    """Returns a key of the blocks per launch on each SM that is equal for permuted SMs."""
+    """Returns a key of how many blocks of each launch each SM has. It is equal for traces in which
+    SMs are only exchanged."""
     if not len(trace):
         return b""
     blocks = np.stack([placement.occupancy(trace.device.sms) for placement in trace])

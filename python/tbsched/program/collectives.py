@@ -138,7 +138,8 @@ def op_of(name: str) -> str:
 
 
 def matched(activity: Activity) -> Collectives:
-    """Finds the collectives of an activity of several GPUs: in order, per process group.
+    """Returns the collectives of an activity of several GPUs: which kernels of theirs are the same
+    collective. They are matched by order, per process group.
 
     Sends and receives are matched per pair of ranks. What the profile says of size and type must
     agree. Where one GPU has more collectives than another, those at the edges of its profile have
@@ -294,7 +295,7 @@ def _members(group: _Group, world: int) -> int:
 
 
 def _ranks_listed(members: str) -> list[int] | None:
-    """The ranks that a list in a profile names; None: it names not all of them."""
+    """Returns the ranks that a list in a profile names; None: it does not name all of them."""
     if not members or "..." in members:
         return None
     return [int(rank) for rank in re.findall(r"\d{1,18}", members)]

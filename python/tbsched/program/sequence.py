@@ -270,7 +270,8 @@ def _is_timed(events: tuple[Event, ...]) -> bool:
 
 
 def _checked_launches(events: tuple[Event, ...], timed: bool) -> list[Launch]:
-    """Returns the launches, once each event may be where it is."""
+    """Returns the launches of the events, after it has checked that each event may stand where it
+    does."""
     launches: list[Launch] = []
     released: set[int] = set()
     kinds = _KindsOfStreams()

@@ -83,7 +83,7 @@ class Shows:
 
     @classmethod
     def read(cls, extra: Extra) -> Shows:
-        """What the record says.
+        """Returns what the record of a trace says that it shows.
 
         Raises:
             KeyError: it is not the record of a mechanism.

@@ -278,7 +278,8 @@ def _table(key: str, rows: list[list[int]], flags: bool, hangs: bool) -> npt.NDA
 
 
 def _numbers(key: str, values: list[Any], flags: bool, hangs: bool = False) -> npt.NDArray[Any]:
-    """Integers as an array that cannot be written to; None among times only if it hangs."""
+    """Returns integers as an array that cannot be written to; None among times only if the program
+    hangs."""
     kind = _KINDS[key]
     try:
         # Unlike NumPy's, these arrays take no fractions and no text, and are made faster.
@@ -302,7 +303,7 @@ def _numbers(key: str, values: list[Any], flags: bool, hangs: bool = False) -> n
 
 
 def _numbers_or_never(key: str, values: list[Any], flags: bool) -> npt.NDArray[Any]:
-    """Integers as an array, with ``NEVER_NS`` for None."""
+    """Returns integers as an array, with ``NEVER_NS`` for None."""
     known = _numbers(key, [0 if time is None else time for time in values], flags)
     integers = np.where([time is None for time in values], NEVER_NS, known)
     integers.flags.writeable = False

@@ -99,7 +99,8 @@ def busiest_ns(timeline: StructuredArray) -> int:
 
 
 def shares_of(waits: StructuredArray) -> list[tuple[tuple[str, int], int]]:
-    """Returns the ns of waits by cause and the launch behind it, the longest first."""
+    """Returns the sums of waits in ns, the largest first: each with its cause and the launch behind
+    which the wait was."""
     shares: dict[tuple[str, int], int] = {}
     waited = waits["end_ns"] - waits["begin_ns"]
     columns = (waits["cause"].tolist(), waits["behind"].tolist(), waited.tolist())
@@ -133,7 +134,7 @@ class Running:
         return [int(k) for k, *rows in rows if self._any(slice(*rows), begin_ns, end_ns)]
 
     def _any(self, rows: slice, begin_ns: int, end_ns: int) -> bool:
-        """Returns whether a block of these rows ran between two times."""
+        """Returns whether a block of these rows of the timeline ran between two times, in ns."""
         start, end = self._start[rows], self._end[rows]
         # Blocks start in order, so this is most often one that still ran.
         last = max(0, int(start.searchsorted(end_ns)) - 1)

@@ -465,7 +465,7 @@ def _seconds_or_never(time_ns: int | None) -> float:
 
 
 def _all_that_bind(named_limiters: tuple[str, ...], room: Room) -> tuple[str, ...]:
-    """Returns all that binds on most SMs on which the one that is named does."""
+    """Returns all limiters that bind on most of those SMs on which the named one binds."""
     if not OF_SMS.issuperset(named_limiters):
         return named_limiters
     kinds = Counter(limiters for limiters in room.limiters if limiters[:1] == named_limiters)

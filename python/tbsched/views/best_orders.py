@@ -21,7 +21,7 @@ _LAUNCHES_SHOWN = 50
 
 
 def best_order_short(best_order: BestOrder) -> str:
-    """How long it takes, and how long as given."""
+    """Returns how long the best order takes, and how long the given one, in words."""
     shorter = seconds_words(best_order.makespan)
     launches = counted(len(best_order.order), "launch", "launches")
     return f"{launches} in {shorter}, as given {seconds_words(best_order.given_makespan)}"

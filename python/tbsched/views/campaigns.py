@@ -246,7 +246,7 @@ def report_data(report: Report) -> dict[str, Any]:
 
 
 def counterexample_data(counterexample: Counterexample) -> dict[str, Any]:
-    """The sequence, where the traces differ, and the test to paste."""
+    """Returns JSON data: the sequence, where the traces differ, and the test to paste."""
     own_fields = fields(counterexample, "id like shrunk replayed events=sequence")
     pairs = [[*pair] for pair in counterexample.pairs]
     return {

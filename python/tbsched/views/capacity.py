@@ -112,7 +112,7 @@ def named(launch: Launch) -> str:
 
 
 def launches_words(launches: tuple[Launch, ...]) -> str:
-    """Launches by name, or by what they ask for."""
+    """Returns launches in words: by name, or by what they ask for."""
     hidden = len(launches) - _NAMES_SHOWN
     words = "; ".join(map(named, launches[:_NAMES_SHOWN]))
     return f"{words}; and {hidden} more" if hidden > 0 else words
@@ -125,7 +125,7 @@ def capacities_short(capacities: Capacities) -> str:
 
 
 def capacities_text(capacities: Capacities) -> Lines:
-    """A row per choice."""
+    """Returns a table with a row per choice, and notes."""
     return [
         capacities_short(capacities),
         capacities_table(capacities),
@@ -134,7 +134,7 @@ def capacities_text(capacities: Capacities) -> Lines:
 
 
 def capacities_notes(capacities: Capacities) -> list[str]:
-    """The same as :func:`capacity_notes`, of all choices."""
+    """Returns the same as :func:`capacity_notes`, of all choices."""
     launches = (*capacities.beside, *(row.launch for row in capacities.choices))
     notes = board_lines(launches, capacities.device)
     return notes + assumed_lines(capacities.assumed_rules, capacities.device)

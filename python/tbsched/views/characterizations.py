@@ -29,7 +29,7 @@ def characterization_short(characterization: Characterization) -> str:
 
 
 def characterization_text(characterization: Characterization) -> Lines:
-    """A row per opcode, and what was not measured."""
+    """Returns a table with a row per opcode, and what was not measured."""
     return [
         characterization_short(characterization),
         figures_table(characterization),

@@ -89,7 +89,7 @@ def limits_words(coresidency: Coresidency) -> str:
 
 
 def fixes_words(coresidency: Coresidency | RankCoresidency) -> str:
-    """What comes above the fixes."""
+    """Returns the line above the fixes."""
     if coresidency.fixes:
         return "Each of these alone makes it safe:"
     return "No change is known that makes it safe."

@@ -133,7 +133,7 @@ def device_diff_columns(diff: DeviceDiff) -> dict[str, Any]:
 
 
 def device_diff_data(diff: DeviceDiff) -> dict[str, Any]:
-    """Both devices by name, and the values that differ, or whose sources do."""
+    """Returns JSON data: both devices by name, and the values that differ, or whose sources do."""
     rows = {
         "values": list(map(_difference_data, diff.values)),
         "sources": list(map(_difference_data, diff.sources)),

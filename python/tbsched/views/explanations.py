@@ -249,7 +249,7 @@ def gpus_shown(explanation: Explanation) -> list[int]:
 
 
 def gpu_words(explanation: Explanation, gpu: int) -> list[str]:
-    """The heading of a GPU, where there are several."""
+    """Returns the heading of a GPU, if there are several; else nothing."""
     gpu_count = len(explanation.accounted.gpus)
     name = who(explanation, gpu)
     return [f"{name[0].upper()}{name[1:]} of {gpu_count}:"] if gpu_count > 1 else []
@@ -377,7 +377,7 @@ def gaps_table(explanation: Explanation, max_rows: int = GAPS_SHOWN) -> Table:
 
 
 def _groups(gaps: Iterable[Gap]) -> list[list[Gap]]:
-    """Gaps that say the same, those that cost most first."""
+    """Returns groups of gaps that say the same, those that cost most first."""
     groups: dict[tuple[object, ...], list[Gap]] = {}
     for gap in gaps:
         groups.setdefault(gap.alike, []).append(gap)

@@ -63,7 +63,7 @@ def plain(value: Any) -> Any:
 
 
 def _rows(table: np.ndarray[Any, Any]) -> list[dict[str, Any]]:
-    """An object per row of a structured array."""
+    """Returns an object per row of a structured array."""
     names = table.dtype.names or ()
     columns = [table[name].tolist() for name in names]
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]

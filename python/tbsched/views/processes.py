@@ -35,14 +35,14 @@ _PROCESSES_DRAWN = 8
 
 
 def processes_short(processes: Processes) -> str:
-    """How many there are, how long they take, and on what."""
+    """Returns how many processes there are, how long they take, and on what, in words."""
     words = counted(len(processes.traces), "process", "processes")
     how = ", clients of one MPS server" if processes.seen else ""
     return f"{words}{how}, {seconds_words(processes.makespan)} on {trace_head(processes.traces[0])}"
 
 
 def processes_text(processes: Processes) -> Lines:
-    """A row for each process, and for each turn."""
+    """Returns a table with a row for each process, and one with a row for each turn."""
     turns: Lines = ["", turns_table(processes)] if len(processes.turns) else []
     assumed = assumed_lines(processes.assumed_rules, processes.traces[0].device)
     return [processes_short(processes), *assumed, processes_table(processes), *turns]
@@ -130,7 +130,8 @@ def processes_columns(processes: Processes) -> dict[str, Any]:
 
 
 def processes_data(processes: Processes) -> dict[str, Any]:
-    """What each process does, who had the GPU when, and the SM numbers that MPS clients read."""
+    """Returns JSON data: what each process does, who had the GPU when, and the SM numbers that MPS
+    clients read."""
     traces, observed = (
         list(map(trace_data, group)) for group in (processes.traces, processes.seen)
     )

@@ -48,7 +48,7 @@ def program_names(program: Program) -> Names:
 
 
 def program_short(program: Program) -> str:
-    """Returns how much is in it, how long it took, and where."""
+    """Returns how much a program has, how long it took, and where, in words."""
     if program.ranks:
         return ranks_words(program)
     rows = program.measured

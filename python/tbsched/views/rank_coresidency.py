@@ -41,7 +41,7 @@ def rank_coresidency_text(coresidency: RankCoresidency) -> Lines:
 
 
 def rank_coresidency_notes(coresidency: RankCoresidency) -> list[str]:
-    """What the answer rests on that a measurement may show otherwise."""
+    """Returns what the answer rests on that a measurement may show otherwise."""
     devices_by_name = {info.name: info for info in coresidency.devices}
     return [
         line
@@ -86,7 +86,9 @@ def rank_coresidency_columns(coresidency: RankCoresidency) -> dict[str, Any]:
 
 
 def rank_coresidency_data(coresidency: RankCoresidency) -> dict[str, Any]:
-    """The answer with its reason; if it is no, what hangs, and what to change."""
+    """Returns JSON data: the answer with its reason; if it is no, what hangs, and what to
+    change.
+    """
     fixes = [fields(fix, "kind text sequence") for fix in coresidency.fixes]
     answer = "devices sequence groups safe argument proof in_order witness host hang assumed_rules"
     return {**fields(coresidency, answer), "fixes": fixes, "plays": coresidency.plays}

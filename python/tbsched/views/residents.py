@@ -104,7 +104,7 @@ def _blocks(residents: Residents) -> list[dict[int, int]]:
 
 
 def residents_html(residents: Residents) -> str:
-    """A map with what each SM holds, and a row for each kind of SM."""
+    """Returns HTML: a map with what each SM holds, and a row for each kind of SM."""
     return card(
         residents_short(residents),
         keys_html(_keys(residents)),

@@ -14,7 +14,7 @@ _HEADS = ("task", "jobs", "least", "mean", "worst", "deadline", "missed")
 
 
 def responses_short(responses: Responses) -> str:
-    """How many jobs there were, and how many were late."""
+    """Returns how many jobs there were, and how many were late, in words."""
     tasks, jobs = counted(len(responses.tasks), "task"), counted(len(responses.jobs), "job")
     late = counted(len(responses.missed), "deadline") if responses.missed else "no deadline"
     return f"{tasks}, {jobs}, {late} missed"

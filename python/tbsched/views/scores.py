@@ -21,7 +21,7 @@ from tbsched.views.words import percent_words
 
 
 def score_short(score: Score) -> str:
-    """How often a predictor is right."""
+    """Returns how often a predictor is right, in words."""
     share = percent_words(score.exact, score.launches)
     words = f"every block right in {score.exact:,} of {score.launches:,} launches ({share} %)"
     return f"{score.device}/{score.policy}: {words}"

@@ -72,7 +72,7 @@ class Row:
 
 
 def sequence_short(sequence: Sequence) -> str:
-    """How much is in it."""
+    """Returns how much is in a sequence, in words."""
     other_events = sum(not event.launches for event in sequence)
     return size_of(sequence.launches) + (
         f", {counted(other_events, 'other event')}" if other_events else ""
@@ -100,7 +100,7 @@ def nodes_as_rows(graph: Graph) -> list[Row]:
 
 
 def rows_table(rows: list[Row], max_rows: int | None = None) -> Table:
-    """The rows, or so many of them, as a table."""
+    """Returns the rows as a table, or only so many of them."""
     headings = ("event", "number", "name", "blocks x threads")
     shown = [row.cells for row in rows[:max_rows]]
     return table_of(headings, shown, (0, 2, 3), more_of(len(rows), len(shown), "row"))
@@ -252,7 +252,7 @@ def sequence_data(sequence: Sequence) -> dict[str, Any]:
 
 
 def graph_data(graph: Graph) -> dict[str, Any]:
-    """The graph as trace files hold it, launched in stream 0."""
+    """Returns a graph as trace files hold it, launched in stream 0."""
     (event,) = events_to_data(Sequence([graph.launch()]))
     data: dict[str, Any] = event["graph"]
     return data

@@ -46,7 +46,7 @@ class Stays(HoldsArrays):
 
 
 def blocks_on_cores(simulation: Simulation) -> Stays:
-    """The blocks of each core."""
+    """Returns which block was on which core from when until when."""
     core = simulation.core.astype(np.int64)
     return _stays(
         core, np.arange(len(core)), simulation.start, simulation.end, simulation.config["core_mhz"]
@@ -54,7 +54,8 @@ def blocks_on_cores(simulation: Simulation) -> Stays:
 
 
 def warps_of(simulation: Simulation, core: int) -> Stays:
-    """Returns when each warp of a core could issue; nothing if nobody asked for it."""
+    """Returns from when until when each warp of a core could issue; nothing if that was not asked
+    for."""
     if simulation.warps is None:
         nothing = np.empty(0, np.int64)
         return Stays(nothing, nothing, nothing, nothing)
@@ -64,7 +65,7 @@ def warps_of(simulation: Simulation, core: int) -> Stays:
 
 
 def open_rows(simulation: Simulation, controller: int) -> Stays:
-    """Returns how long banks kept rows open; nothing if commands were not recorded."""
+    """Returns from when until when banks kept rows open; nothing if commands were not recorded."""
     if simulation.commands is None:
         nothing = np.empty(0, np.int64)
         return Stays(nothing, nothing, nothing, nothing)
@@ -178,7 +179,8 @@ def warps_html(simulation: Simulation) -> Markup:
 
 
 def rows_html(simulation: Simulation) -> Markup:
-    """A row per bank of the first memory controller; a span is a DRAM row while it is open."""
+    """Returns HTML: a row per bank of the first memory controller; a span is a DRAM row while it is
+    open."""
     stays = open_rows(simulation, 0)
     content = f"{len(stays.what):,} open rows"
     return _timeline(

@@ -93,7 +93,7 @@ class Table:
                 columns[position] = cut_apart(columns[position], widths[position] - 1)
 
     def _in_lines(self, columns: list[list[str]]) -> list[list[str]]:
-        """Gives each line of a broken cell a row of its own."""
+        """Returns the columns of cells, with a row of its own for each line of a broken cell."""
         if not self.wrapped:
             return columns
         for position in self.wrapped:
@@ -107,7 +107,8 @@ Lines: TypeAlias = list[str | Table]
 
 
 def _with_low_headings(columns: list[list[str]]) -> list[list[str]]:
-    """Breaks headings that are wider than what stands below them, at their spaces."""
+    """Returns the columns, with headings broken at their spaces where they are wider than what
+    stands below them."""
     broken = []
     for heading, *cells in columns:
         width = max(map(cell_len, cells), default=cell_len(heading))

@@ -10,7 +10,8 @@ _MARK = "\ufffd"
 
 
 def visible(text: str) -> str:
-    """The text on one line: spaces for line ends and tabs, a mark for what cannot be seen."""
+    """Returns a text on one line: with spaces for line ends and tabs, and a mark for what cannot be
+    seen."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else " " if c.isspace() else _MARK for c in text)

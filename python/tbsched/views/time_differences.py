@@ -25,7 +25,7 @@ def time_diff_short(diff: TimeDiff) -> str:
 
 
 def time_diff_text(diff: TimeDiff) -> str:
-    """Shares of pairs and blocks that agree, and the makespans."""
+    """Returns the shares of pairs and blocks that agree, and the makespans."""
     return (
         f"{_share(diff.pairs_agreeing, diff.pairs)} of {diff.pairs} pairs of launches "
         f"concurrent alike, {_share(diff.starts_agreeing, diff.blocks)} of {diff.blocks} "
@@ -39,7 +39,7 @@ def _share(part: int, total: int) -> str:
 
 
 def time_diff_html(diff: TimeDiff) -> str:
-    """Shares of pairs and blocks that agree, and a row per launch."""
+    """Returns HTML: the shares of pairs and blocks that agree, and a row per launch."""
     rows = [
         (str(index), *(f"{100 * x:+.2f} %" for x in (launch.start_error, launch.end_error)),
          f"{100 * launch.starts:.1f} %")

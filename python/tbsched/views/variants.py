@@ -100,7 +100,7 @@ def search_html(search: Search) -> str:
 
 
 def variants_data(variants: Variants) -> dict[str, Any]:
-    """The kernel, and an object for each variant."""
+    """Returns JSON data: the kernel, and an object for each variant."""
     return {
         "kernel": variants.kernel,
         "variants": [fields(variant, _VARIANT) for variant in variants],

@@ -82,7 +82,7 @@ def what_if_html(what_if: WhatIf) -> str:
 
 
 def what_if_columns(what_if: WhatIf) -> dict[str, Any]:
-    """A row per change, the program as it is before them."""
+    """Returns columns with a row per change, the program as it is before them."""
     rows = (what_if.given, *what_if.changes)
     faster = [speedup(what_if.given, row) for row in rows]
     return {**columns_of(rows, "change=what makespan"), "times_as_fast": faster}

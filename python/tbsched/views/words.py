@@ -140,7 +140,7 @@ def host_words(host: int) -> str:
 
 
 def synchronize_words(event: Synchronize) -> str:
-    """What a host waits for."""
+    """Returns what a host waits for, in words."""
     if event.stream is not None:
         return stream_words(event.stream)
     return "all work" if event.event is None else f"event {event.event}"

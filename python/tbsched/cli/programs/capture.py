@@ -125,7 +125,8 @@ def _run(
 
 
 def _hangs(process: subprocess.Popen[bytes], watch: Watch, report: Path) -> bool:
-    """Watches a program until it hangs, and writes the report, or until it ends."""
+    """Watches a program until it ends, or until it hangs: then writes the report. Returns whether
+    it hangs."""
     last_words = ""
     with contextlib.closing(watch):
         while process.poll() is None:
@@ -177,7 +178,7 @@ def _captured_into(capture: Path) -> list[int]:
 
 
 def _new_captures(path: Path, before: set[Path]) -> list[Path]:
-    """The captures that the program has begun to write."""
+    """Returns the captures that the program has begun to write."""
     return [
         file
         for file in _captures_of(path)
@@ -222,7 +223,7 @@ def _captures_of(path: Path) -> list[Path]:
 def _moved_into_place(
     written: Path, final: Path, packer: unpacking.Packer | None, suffix: str
 ) -> Path:
-    """Packs a capture and moves it to its place if that is free; returns where it is."""
+    """Packs a capture, moves it to its place if that is free, and returns the path where it is."""
     if packer is not None:
         final = final.with_name(final.name + suffix)
     if final == written or not captured_files.is_free(final):

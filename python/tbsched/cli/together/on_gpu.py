@@ -158,7 +158,7 @@ def _fix(coresidency: Coresidency, fix: Fix, gpu: Gpu) -> Ran:
 
 
 def orders_of(launches: int, after: Iterable[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
-    """The orders of arrival that the pairs allow; of many launches, one."""
+    """Yields the orders of arrival that the pairs allow; of many launches, one."""
     pairs = list(after)
     allowed = (
         order for order in itertools.permutations(range(launches)) if keeps_order(order, pairs)

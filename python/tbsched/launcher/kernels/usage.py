@@ -48,7 +48,8 @@ class Library:
 
 
 def is_of(kernel: object, package: str, *attributes: str) -> bool:
-    """Whether the type of an object, or a base of it, comes from a package and has attributes."""
+    """Returns whether the type of an object, or a base of it, comes from a package, and has these
+    attributes."""
     modules = (f"{base.__module__}." for base in type(kernel).__mro__)
     known = any(module.startswith(f"{package}.") for module in modules)
     return known and all(

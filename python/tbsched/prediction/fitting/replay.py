@@ -78,7 +78,8 @@ class _Gains:
         self._last = np.zeros(launches)
 
     def next(self, more: Float64Array) -> Float64Array:
-        """Returns the step sizes, smaller where ``more`` has another sign than at the last call."""
+        """Returns the step size of each launch, float64 (launches,): smaller than before where
+        ``more`` has the other sign than at the last call, else larger, up to 1."""
         reversed_, straight = more * self._last < 0, more * self._last > 0
         gain = self._gain * np.where(reversed_, _REVERSED, np.where(straight, _STRAIGHT, 1.0))
         self._gain = np.clip(gain, _MIN_GAIN, 1.0)
@@ -282,7 +283,8 @@ class Replay:
         return np.maximum(attempt.times.duration_ns * factor + more_ns, 0.0)
 
     def _next_spreads(self, attempt: _Attempt, gains: _Gains) -> Float64Array:
-        """Returns the next spreads, so that ends of blocks let launches start as measured."""
+        """Returns over how many ns the ends of each launch's blocks are spread to try next, float64
+        (launches,), so that the launches that wait for them start as measured."""
         first, second, apart_ns = self.tails
         times = attempt.times
         more_ns = apart_ns - (attempt.spans.end[first] - attempt.spans.start[second])

@@ -635,7 +635,9 @@ class _ClusterBounds:
         )
 
     def _sum_of_places(self, limit: int | None) -> Any:
-        """Returns the sum over units of min(places, limit); None: no limit."""
+        """Returns an expression: the sum over units of min(places, limit); None: without a
+        limit.
+        """
         places = (
             self.places if limit is None else [np.minimum(place, limit) for place in self.places]
         )
@@ -644,7 +646,8 @@ class _ClusterBounds:
     def _add_for_count(
         self, clusters: Any, number: int | None, when: list[Any], constraint: Any
     ) -> None:
-        """Adds a constraint for ``number`` clusters; None: for ``enough - 1`` or more."""
+        """Adds a constraint that counts, if all of ``when`` hold, only where the variable
+        ``clusters`` is ``number``; None: where it is ``enough - 1`` or more."""
         few = self.enough - 1
         if number is None and few <= 0:
             self.model.add(constraint).only_enforce_if(when)
@@ -679,7 +682,7 @@ def _level_of(stage: Stage, room: Values, idle: Values) -> Values:
 
 
 def _count_up_to(model: Any, last: Any, places: Values) -> Any:
-    """Returns a variable that equals the number of places up to the variable ``last``."""
+    """Returns a variable that equals how many of ``places`` are at most the variable ``last``."""
     places = np.sort(places)
     count = model.new_int_var(0, len(places), "")
     greatest = int(places.max())
@@ -721,7 +724,9 @@ def _add_order_of_units(
 def _add_bound(
     model: Any, counts: dict[int, Any], weight: Weights, bound: Any, when: Any = None
 ) -> None:
-    """Requires that the weighted number of units is at most ``bound``, if all of ``when`` hold."""
+    """Requires, if all of ``when`` hold, that the sum of the weights of all units is at most
+    ``bound``. A unit has the weight of its outcome; ``counts``: how many units have each outcome.
+    """
     units = {k: one for k, one in counts.items() if weight[k]}
     if units:
         holds = model.add(_scalar(list(units.values()), [int(weight[k]) for k in units]) <= bound)
@@ -730,12 +735,13 @@ def _add_bound(
 
 
 def _scalar(terms: list[Any], factors: list[int]) -> Any:
-    """Returns the scalar product of variables and factors."""
+    """Returns an expression: the sum of each variable times its factor."""
     return _cp_model().LinearExpr.weighted_sum(terms, factors)
 
 
 def _run_solver(cp: Any, model: Any, seconds: float, work: float) -> tuple[Any, float]:
-    """Solves a model; returns the solver that has a solution, and the work. Ctrl-C ends it.
+    """Solves a model. Returns the solver with the solution (None: there is none; False: that is not
+    decided), and how much work it took. Ctrl-C ends it.
 
     Most programs take milliseconds. Of the others a tighter linear relaxation decides some. In
     place of the solver: None if there is no solution, False if that is not decided.

@@ -243,7 +243,8 @@ class Graph(Shown):
 
     @property
     def _as_made(self) -> tuple[tuple[_Made, ...], tuple[Edge, ...]] | None:
-        """The nodes and edges that CUDA gets, each conditional node one; None: those that run."""
+        """The nodes and edges as CUDA gets them, in which a conditional node is one node; None:
+        they are the nodes and edges that run."""
         if not self.has_conditionals and not self.memory:
             return None
         return tuple(_parts_of(self)), tuple(_Flat(self, apart=True).edges)

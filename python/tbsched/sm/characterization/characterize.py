@@ -120,7 +120,7 @@ class Series:
         self._launches: dict[tuple[Scope, int], Placed | None] = {}
 
     def sweep(self, loops: Iterable[Loop]) -> list[Run]:
-        """Runs loops with one warp and a few updates, for their results alone."""
+        """Returns runs of loops with one warp and a few updates, for their results alone."""
         (alone,) = self._placed(Scope.ONE_SM, [1])
         return [
             self._run(loop, alone, repeat, _SWEEP_ITERATIONS)

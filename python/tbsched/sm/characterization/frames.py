@@ -68,7 +68,7 @@ class Frame:
 
 
 def frames(opcodes: Iterable[Opcode], architecture: str) -> dict[str, Frame | Unverified]:
-    """Compiles the kernel around a loop of each instruction.
+    """Returns the kernel that is compiled around a loop of each instruction.
 
     Args:
         opcodes: which instructions.

@@ -211,7 +211,7 @@ def _written(around: Frame, planned: list[int]) -> bytes:
 
 
 def check(around: Frame, code: tuple[Instruction, ...], wanted: Wanted) -> None:
-    """Proves by what nvdisasm reads that the loop has the opcode, the mode and the distance.
+    """Checks, by what nvdisasm reads, that a loop has the wanted opcode, mode and distance.
 
     Raises:
         Unverified: it has not.

@@ -216,7 +216,8 @@ def _line(data: Mapping[str, Any] | list[Any]) -> bytes:
 
 
 def _packed(warps: StructuredArray, on_all: bool) -> tuple[dict[str, int], str]:
-    """Splits records into values that all warps share, and differences between warps.
+    """Returns records in a smaller form: the values that all warps share, and the differences
+    between warps as text.
 
     The GPU's clock is kept where clocks of several SMs are to be compared.
     """

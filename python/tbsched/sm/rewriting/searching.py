@@ -162,7 +162,7 @@ def search(
     seed: int = 0,
     progress: bool = True,
 ) -> Search:
-    """Finds the fastest variants by timing them in turns.
+    """Returns how fast the variants of a kernel are, and the fastest one, by timing them in turns.
 
     Each round runs every variant once, in an order drawn by chance, so that a drift of the clock
     meets all. A variant is given up when it is slower than another with 95 % confidence. The

@@ -64,7 +64,8 @@ def to_csv(value: Shown, path: str | os.PathLike[str]) -> None:
 
 
 def _cells(column: Any) -> Any:
-    """A column as Python's values, which are written fast, and text that no spreadsheet runs."""
+    """Returns a column as values of Python, which are written fast, with text that no spreadsheet
+    runs."""
     if isinstance(column, np.ndarray) and column.dtype.kind not in "OU":
         return column.tolist()
     return [f"'{x}" if isinstance(x, str) and _FORMULA.match(x) else x for x in column]

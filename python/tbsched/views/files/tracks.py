@@ -170,7 +170,9 @@ class TraceTracks:
             )  # fmt: skip
 
     def _behind(self, behind: Int64Array) -> dict[str, Int64Array]:
-        """Returns what was waited for: in all rows launches, or copies and memsets, or neither."""
+        """Returns arguments for slices of waits, by name: the launch and kernel, or the copy or
+        memset, that each waited behind; empty: nothing. All rows of ``behind`` are of one of these
+        kinds."""
         if not len(behind) or behind[0] == -1:
             return {}
         if behind[0] >= 0:
@@ -223,7 +225,7 @@ class TraceTracks:
 
 
 def write_processes(processes: Processes, file: BinaryIO) -> None:
-    """Writes who has the GPU when, and what each process does."""
+    """Writes a Perfetto trace of processes: who has the GPU when, and what each of them does."""
     writer = TrackWriter(file)
     if len(processes.turns):
         group = writer.track(None, f"turns of {processes_short(processes)}")
@@ -239,7 +241,7 @@ def write_processes(processes: Processes, file: BinaryIO) -> None:
 
 
 def write_program(program: Program, file: BinaryIO) -> None:
-    """Writes the profile."""
+    """Writes a Perfetto trace of what a profile measured."""
     if not len(program.sequence) and program.activity is not None:
         write_activity(program.activity, file)
         return
@@ -252,7 +254,8 @@ def write_program(program: Program, file: BinaryIO) -> None:
 
 
 def write_explanation(explanation: Explanation, file: BinaryIO) -> None:
-    """Writes the prediction, and the profile as a process of its own."""
+    """Writes a Perfetto trace of an explanation: the prediction, and what the profile measured as a
+    process of its own."""
     if explanation.prediction is None and explanation.program.ranks:
         write_account(explanation, file)
         return
@@ -348,7 +351,8 @@ def _transfers(program: Program, writer: TrackWriter, process: int, later: int) 
 
 
 def write_simulation(simulation: Simulation, file: BinaryIO) -> None:
-    """Writes blocks by core, and as far as they were kept, warps by core and open DRAM rows."""
+    """Writes a Perfetto trace of a simulated kernel: blocks by core, and as far as they were kept,
+    warps by core and open DRAM rows."""
     writer = TrackWriter(file)
     gpu = writer.track(None, simulation_short(simulation))
     _add(writer, writer.track(gpu, "cores"), "core", "block", blocks_on_cores(simulation))

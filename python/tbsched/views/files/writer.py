@@ -72,7 +72,9 @@ class TrackWriter:
         begin_ns: Int64Array,
         end_ns: Int64Array,
     ) -> Int64Array:
-        """Returns the track of each slice: those of one name are shown as one, below each other."""
+        """Returns the track of each slice, int64 (slices,), after it has added these tracks to
+        ``group``. Slices of one row that overlap get several tracks of its title, which Perfetto
+        shows below each other."""
         lane, rows = in_lanes(row, begin_ns, end_ns)
         tracks = [self.track(group, titles[k], rank=k) for k in rows.tolist()]
         return np.array(tracks, np.int64)[lane]
@@ -102,7 +104,7 @@ class TrackWriter:
         rank: int | None = None,
         counts: str = "",
     ) -> int:
-        """Writes what a track is, and gives its number."""
+        """Adds a track, and returns its id."""
         self._tracks += 1
         packet = self._builder.create_packet()
         track = packet.track_descriptor

@@ -57,7 +57,7 @@ def _preferred(name: str) -> tuple[int, str]:
 
 
 def _mixed(colour: str, share: float) -> str:
-    """The colour with a share of white in it, or of black if that is negative."""
+    """Returns the colour with a share of white in it, or of black if the share is negative."""
     target = 255 if share > 0 else 0
     parts = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
     return "#" + "".join(f"{round(part + (target - part) * abs(share)):02x}" for part in parts)

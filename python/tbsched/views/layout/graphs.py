@@ -97,7 +97,8 @@ def streams_used(sequence: Sequence) -> list[tuple[int, Stream | None]]:
 
 
 def launched_and_released(sequence: Sequence) -> tuple[Int64Array, Int64Array]:
-    """Returns each launch's event and its release's, int64 (launches,); -1: never released.
+    """Returns the position of the event that issues each launch, and of the event that releases it,
+    int64 (launches,) each; -1: it is never released.
 
     Args:
         sequence: a held one. Only timed ones have CUDA events, graphs and copies.

@@ -53,7 +53,8 @@ class Spans(HoldsArrays):
     note: str = ""
 
     def drawn_until_ns(self, min_ns: float) -> Float64Array:
-        """Ends of spans that are drawn at least ``min_ns`` long, so that none is lost.
+        """Returns the ends of spans as they are drawn, float64 ns (spans,): each at least
+        ``min_ns`` long, so that none is lost.
 
         At least half of the time to the next span of the lane stays free, so that many short spans
         do not look like one.
@@ -187,7 +188,8 @@ def spans_of(
     columns: int | None = None,
     extent: tuple[int, int] | None = None,
 ) -> Spans:
-    """Spans one by one, those of one row that overlap in different lanes; many spans as bins.
+    """Returns spans one by one, those of one row that overlap in different lanes; many spans as
+    bins.
 
     Args:
         titles: of the rows.
@@ -298,7 +300,8 @@ def _in_bins(
     columns: int | None,
     extent: tuple[int, int],
 ) -> Spans:
-    """Returns a span per bin, or per several side by side that show the same launch."""
+    """Returns spans of bins: one for each bin, or for several side by side that show the same
+    launch."""
     zero_ns, length_ns = extent
     bins = _BINS if len(row) > _FEW else 2 * _BINS
     columns = columns or min(_COLUMNS, max(1, bins // len(titles)))

@@ -51,7 +51,7 @@ def label(launch: Launch, longest: int = LONGEST) -> str:
 
 
 def numbered(sequence: Program, launch: int) -> str:
-    """``launch 3 (gemm)``."""
+    """Returns a launch in words, such as ``launch 3 (gemm)``."""
     if not sequence.launches[launch].name:
         return f"launch {launch}"
     return f"launch {launch} ({_names_beside_numbers(sequence)(launch)})"

@@ -55,7 +55,8 @@ class Topology:
         return ", ".join(parts)
 
     def preference_of(self, sm: int) -> str:
-        """Its place in the order of preference, in words; empty if that is not known."""
+        """Returns the place of an SM in the order of preference, in words; empty: that is not
+        known."""
         if not self.rank:
             return ""
         return f"place {self.rank[sm] + 1} of {len(self.rank)} in the order of preference"

@@ -122,7 +122,8 @@ def heat_map(
 
 
 def _launch_title(trace: Trace, launch: int) -> str:
-    """What a launch is called, and how many of its blocks were not placed before the next event."""
+    """Returns what a launch is called, and how many of its blocks were not placed before the next
+    event."""
     waiting = trace.sequence.launches[launch].blocks - trace[launch].placed
     name = f"{launch}: {label(trace.sequence.launches[launch], _LETTERS)}"
     return name + (f" ({waiting:,} wait)" if waiting else "")
@@ -137,7 +138,8 @@ def _lines(ax: Axes, height: int) -> None:
 
 
 def _unsigned(max_value: int) -> tuple[Colormap, Normalize, list[int]]:
-    """Colours from 1 to the most, without the ends that vanish on a light or dark background."""
+    """Returns colours, their scale and the ticks for numbers from 1 to the most, without the
+    colours that vanish on a light or dark background."""
     shades = (
         np.linspace(0.2, 0.9, 256 if max_value > _STEPS else max_value) if max_value > 1 else [0.45]
     )
@@ -152,7 +154,8 @@ def _unsigned(max_value: int) -> tuple[Colormap, Normalize, list[int]]:
 
 
 def _signed(max_value: int) -> tuple[Colormap, Normalize, list[int]]:
-    """Less in purple, more in orange; near zero too they differ from the background."""
+    """Returns colours, their scale and the ticks for differences: less in purple, more in orange,
+    and near zero too unlike the background."""
     few = max_value <= _STEPS // 2
     steps = max_value if few else 128
     less = np.linspace(0.05, 0.33, steps) if steps > 1 else np.array([0.15])

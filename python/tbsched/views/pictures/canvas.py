@@ -182,7 +182,7 @@ def time_axis(last_ns: float) -> tuple[float, str]:
 
 
 def who(trace: Trace) -> str:
-    """The device, and who says what happened on it."""
+    """Returns the device of a trace, and who says what happened on it, in words."""
     policy = trace.device.details.get("policy")
     says = f"predicted by policy {policy}" if policy else source_words(trace.device)
     return f"{trace.device.name}, {says}"

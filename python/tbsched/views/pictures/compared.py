@@ -240,7 +240,9 @@ def _resident(rows: StructuredArray, groups: _Groups, edges: Float64Array) -> Fl
 
 
 def _since(times_ns: Int64Array, edges: Float64Array) -> Float64Array:
-    """Returns, for each edge, the sum of ``edge - time`` over all times before it."""
+    """Returns for each edge the sum of ``edge - time`` over all times before it, float64
+    (edges,).
+    """
     ordered = np.sort(times_ns).astype(np.float64)
     before = ordered.searchsorted(edges)
     sums: Float64Array = before * edges - np.append(0, ordered.cumsum())[before]

@@ -74,7 +74,7 @@ def _strength(score: Score) -> tuple[float, float]:
 
 
 def _note(rows: list[Score]) -> str:
-    """Returns how much was compared."""
+    """Returns how much was compared, in words."""
     launches, sequences = (sorted({getattr(s, n) for s in rows}) for n in ("launches", "sequences"))
     words = f"{_range(launches)} launches of {_range(sequences)} sequences"
     skipped = sum(len(score.skipped) for score in rows)

@@ -247,7 +247,7 @@ def _gaps(areas: list[tuple[int, ...]], configured: int) -> str:
 
 
 def _pieces_side_by_side(shares: list[tuple[int, int]], total: int) -> list[_Piece]:
-    """Amounts of launches beside each other."""
+    """Returns pieces of a bar, side by side: one for each launch and its amount."""
     pieces: list[_Piece] = []
     begin = 0
     for launch, amount in shares:

@@ -47,7 +47,7 @@ def fits(text: str, width: float, size: float) -> bool:
 
 
 def is_bright(colour: str) -> bool:
-    """Whether dark letters are to be read on it, and not light ones."""
+    """Returns whether dark letters can be read on a colour better than light ones."""
     parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
     red, green, blue = (x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.19

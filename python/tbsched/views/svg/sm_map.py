@@ -95,7 +95,8 @@ def map_html(
 def map_corners(
     topology: Topology, size: int
 ) -> tuple[dict[int, tuple[float, float]], list[tuple[str, float]], float, float]:
-    """Returns the corner of each tile, the titles of rows with corners, and the size."""
+    """Returns, in pixels, the left and upper corner of the tile of each SM; the title of each row
+    with its lower end; and the width and the height of the map."""
     gap, between = (2, 8) if size > 16 else (1, 3)
     corners: dict[int, tuple[float, float]] = {}
     titles = []

@@ -112,7 +112,8 @@ class Frame:
 
 
 def without_idle(spans: Spans) -> tuple[Spans, list[str]]:
-    """Leaves out rows in which nothing ran, if those are most; returns a note that says so, too."""
+    """Returns the spans without rows in which nothing ran, if these are most; and a note that says
+    so."""
     busy = np.unique(spans.row)
     if 2 * len(busy) > len(spans.titles) or not len(busy):
         return spans, []
