@@ -49,10 +49,11 @@ class Contention {
   double use(const SmContents& contents, size_t resource, const Waits& waits) const;
   template <typename Use>
   void solve_wait(double& wait, const Use& use) const;
-  // Sets the d of the resources of an SM, given the others. Returns the largest relative change.
+  // Sets d of each resource of an SM, the part by which its queue lengthens waits, given d of the
+  // others. Returns the largest relative change.
   double solve_inside(const EqualSms& alike, Waits& waits) const;
-  // Sets the d of the resources that all SMs share, given the others. Returns the largest relative
-  // change.
+  // Sets d of each resource that all SMs share, the part by which its queue lengthens waits, given
+  // d of the others. Returns the largest relative change.
   double solve_outside(std::span<const EqualSms> alike);
 
   std::vector<Needs> kernels_;

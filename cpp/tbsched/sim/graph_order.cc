@@ -198,8 +198,8 @@ int32_t first_of_last_stream(const std::vector<Nodes>& successors, const std::ve
   return last;
 }
 
-// Returns which successors of a node follow it directly and which a relay starts: joins, or all if
-// there are too few `places`.
+// Returns which successors of a node follow it directly, and which are started by a relay: those
+// that join branches, or all if there are too few `places`.
 Dependents dependents_of(const Nodes& successors, const std::vector<bool>& joins,
                          const size_t places) {
   Dependents dependents{.direct = successors, .relayed = {}};

@@ -56,7 +56,7 @@ class SimulatedGpu : private Observer {
   EventNumbers next_numbers() const {
     return {launches_, transfers_, static_cast<int32_t>(hidden_.size())};
   }
-  // Ends adding, and prepares everything.
+  // Prepares the simulation, once all events were added.
   void finish_adding();
 
   // Removes the blocks that end now, and lets those go on that wait for them.

@@ -66,9 +66,10 @@ class OutcomeExplorer {
 
   // Returns all outcomes of a unit. The result stays valid as long as the explorer.
   const SmOutcomes& of(const Unit& unit) { return from(0, unit); }
-  // Returns the indices of a unit's SMs in the order that they have in after(turns).
+  // Returns the indices of a unit's SMs, sorted as after(turns) sorts these SMs.
   std::vector<size_t> order_after(const std::vector<LeastRoom::Turn>& turns) const;
-  // Returns the unit at the next stage, after these turns of its SMs.
+  // Returns the unit at the next stage, after these turns of its SMs: the successors of each,
+  // sorted.
   Unit after(const std::vector<LeastRoom::Turn>& turns) const;
 
  private:

@@ -19,9 +19,9 @@ class MemoryGaps {
   // Adds a block of an arriving launch to an SM that is configured to so many bytes. A block
   // without memory changes nothing.
   void commit(int32_t bytes, int32_t configured);
-  // Adds a block that was reserved.
+  // Adds a block of this size that was reserved, to an SM that is configured to so many bytes.
   void enter(int32_t bytes, int32_t configured);
-  // Removes a block.
+  // Removes a block of this size from an SM that is configured to so many bytes.
   void leave(int32_t bytes, int32_t configured);
 
   // Returns the bytes of all blocks.

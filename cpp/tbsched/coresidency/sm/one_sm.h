@@ -73,9 +73,9 @@ class OneSm {
   std::optional<int32_t> configured_for(const Demand& demand) const;
   // Returns how many of `wanted` blocks fit into shared memory.
   RoomRange rooms_in_memory(const Demand& demand, int32_t configured, int32_t wanted) const;
-  // Adds a block to all but memory_.
+  // Adds a block of a launch to the state of the SM, except to memory_.
   void add(int32_t launch, int32_t configured);
-  // Returns the demand on state_: without shared memory if gaps are counted.
+  // Returns a demand as state_ has it: without shared memory if gaps are counted, in memory_.
   Demand without_counted_memory(const Demand& demand) const;
 
   const Device* device_;

@@ -24,12 +24,13 @@ std::vector<UntilRefused> predict_until_refused(const Model& model, const EventT
                                                 InitialState state, int32_t threads);
 
 // Returns, for sequences of one launch each, how many of its blocks the driver would allow if it
-// were cooperative. Throws as above.
+// were cooperative. Throws std::invalid_argument naming the first sequence at fault by its number.
 std::vector<int32_t> allowed_at_once(const Model& model, const EventTable& table);
 
 // Returns, for each sequence, the index of the first of `states` that places every block where it
 // was observed; -1: none does. `seen`: for each sequence, the SM of every block, by launch. Throws
-// std::invalid_argument if it has not an array for each sequence, and as above.
+// std::invalid_argument if it has not an array for each sequence, and naming the first sequence at
+// fault by its number.
 std::vector<int32_t> matching_states(const Model& model, const EventTable& table,
                                      std::span<const InitialState> states,
                                      std::span<const std::span<const int32_t>> seen,
