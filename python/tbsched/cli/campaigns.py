@@ -149,7 +149,7 @@ def record(
 
 @contextlib.contextmanager
 def executor_of(oracle: str, gpus: str | None, workers: int | None) -> Iterator[Workers | None]:
-    """Opens the worker processes of a campaign; None: this process runs it.
+    """Yields the worker processes of a campaign; None: this process runs it.
 
     Raises:
         ValueError: processes that do not go with the oracle.

@@ -263,7 +263,7 @@ class Gpu:
     def run(
         self, request: Asked, *, warp_slots: bool, deadline: float | None, settle: float
     ) -> tuple[Trace, tuple[bool, ...]]:
-        """Runs a sequence once; also says which of the groups of launches have met."""
+        """Runs a sequence once. Returns its trace, and which of the groups of launches have met."""
         deadline = self._deadline(request.sequence, deadline)
         with self._lock:
             measured = self._gpu.run(
@@ -283,7 +283,9 @@ class Gpu:
         called_ns: list[list[int]],
         has_met: list[bool],
     ) -> tuple[Trace, tuple[bool, ...]]:
-        """Returns what the GPU measured as a trace, and whether each group met."""
+        """Returns the trace of what the GPU measured, and which of the groups of launches have
+        met.
+        """
         placements = tuple(
             Placement(
                 smid=launch["smid"],

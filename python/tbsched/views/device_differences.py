@@ -65,7 +65,7 @@ def _from(origin: Provenance | None) -> str:
 
 
 def _moved(row: Difference) -> str:
-    """Returns where two lists differ, in words."""
+    """Returns which items are only in one of two lists, in words."""
     if row.path == "topology.gpcs":
         return _other_gpcs(row.a, row.b)
     only = [

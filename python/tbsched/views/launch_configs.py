@@ -17,7 +17,7 @@ from tbsched.views.tables import Lines, Table, table_of
 
 
 def launch_configs_short(configs: LaunchConfigs) -> str:
-    """Returns how many are accepted, and which one is advised."""
+    """Returns how many configurations are accepted, and which one is advised, in words."""
     advised = configs.advised
     kind = "configurations" if configs.kernel.loops else "block sizes"
     return f"{configs.device}: {len(configs.accepted)} of {len(configs)} {kind} are accepted" + (

@@ -196,7 +196,8 @@ def _with_transfers(trace: Trace) -> str:
 
 
 def unmeasured_words(trace: Trace) -> str:
-    """Returns names the copies and memsets whose time nobody knows; empty if there are none."""
+    """Returns a sentence that names the copies and memsets whose time nobody knows; empty if there
+    are none."""
     if trace.transfer_ns is None:
         return ""
     took = (trace.transfer_ns[:, 1] - trace.transfer_ns[:, 0]).tolist()
@@ -297,7 +298,8 @@ def _levels(trace: Trace, colours: list[str]) -> Markup:
 
 
 def _worth_seeing(trace: Trace) -> int:
-    """Returns after how many events SMs are worth seeing: all, or up to the last launch."""
+    """Returns after how many events the map of the SMs is shown: after all, or after the last
+    launch."""
     launched, released = launched_and_released(trace.sequence)
     if not len(trace) or (released < 0).any():
         return len(trace.sequence)
@@ -339,7 +341,7 @@ def _timed_html(trace: Trace) -> str:
 def _maps_of_one(
     trace: Trace, ran: StructuredArray, colours: list[str], waits: Waits | None
 ) -> list[Markup]:
-    """Returns what is on the SMs; of several GPUs that is asked of each."""
+    """Returns HTML: maps of what is on the SMs; for several GPUs a note how to ask for each."""
     if trace.others:
         return [note_html("What is on the SMs of one GPU: trace.residents(at, gpu=…).")]
     return [
@@ -349,7 +351,8 @@ def _maps_of_one(
 
 
 def _sm_timeline(trace: Trace, ran: StructuredArray, names: Names) -> Markup:
-    """Returns block by block; in bins where blocks side by side would be too thin to be seen."""
+    """Returns HTML: when each block ran, in rows by SM; in bins if blocks would be too thin to be
+    seen."""
     spans, notes = without_idle(spans_by_sm(trace, ran=ran))
     if not spans.note and Frame(spans, *_BY_SM).pitch < _LANE * int(spans.lanes.max(initial=1)):
         spans, notes = without_idle(spans_by_sm(trace, most_spans=0, ran=ran))
@@ -393,7 +396,7 @@ def _transfer_title(trace: Trace, index: int) -> str:
 def _stream_timeline(
     trace: Trace, ran: StructuredArray, names: Names, waits: Waits | None
 ) -> Markup:
-    """Returns launch by launch, and when each of them waited."""
+    """Returns HTML: when each launch ran, and when it waited, in rows by stream."""
     spans = spans_by_stream(trace, ran=ran)
     waiting, notes = None, []
     if waits is not None and trace.waits is not None and len(trace.waits):

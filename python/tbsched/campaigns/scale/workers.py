@@ -82,7 +82,7 @@ class Workers(Executor):
         return workers
 
     def _start(self, environments: list[dict[str, str]]) -> None:
-        """Starts a thread for each worker process, which starts the process when needed."""
+        """Starts a thread for each worker. It starts the worker's process when that is needed."""
         self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._closed = False

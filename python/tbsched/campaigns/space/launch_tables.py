@@ -292,7 +292,8 @@ def _array(values: Iterable[int]) -> Int32Array:
 
 
 def _clusters_that_fit(sizes: SequenceOf[int], largest: SequenceOf[int]) -> Int32Array:
-    """Returns, by limit and wanted size, the largest of the sizes within both."""
+    """Returns a table, int32 (limits, sizes): for each limit and each wanted cluster size, the
+    largest of ``sizes`` within both; 1: none is."""
     return np.array(
         [
             [max((fitting for fitting in sizes if fitting <= min(size, limit)), default=1)

@@ -150,6 +150,7 @@ class SequenceOptions:
                     raise ValueError(f"{name}: {value!r} has no SMs for any block")
 
     def _values(self, name: str) -> tuple[object, ...]:
+        """Returns the values of a field. Raises TypeError: it is no tuple of 1 to 256 values."""
         values = getattr(self, name)
         if not isinstance(values, tuple) or not values or len(values) > 256:
             raise TypeError(f"{name}: a tuple of 1 to 256 values is needed, got {shown(values)}")

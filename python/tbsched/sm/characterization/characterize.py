@@ -244,7 +244,8 @@ def _latencies(series: Series, maker: _Maker, rows: list[Opcode]) -> dict[Opcode
 
 
 def _swept(row: Opcode, stalls: Iterable[int]) -> list[Wanted]:
-    """Returns the loops of an opcode for each stall count, with each number of updates."""
+    """Returns which loops of an opcode are to be run: for each of these stalls, with each number of
+    updates."""
     return [
         Wanted(row.name, Mode.WRITE_READ, 1, stall, updates)
         for stall in stalls

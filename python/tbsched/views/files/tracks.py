@@ -93,7 +93,7 @@ class TraceTracks:
         self._transfer = self._out.words.numbers(transfer_name(*transfer) for transfer in transfers)
 
     def add(self, title: str) -> None:
-        """Adds all of them, as a process of that title."""
+        """Adds all tracks of a trace, as a process with this title."""
         about = "" if self._trace.sequence.timed else NO_TIMES
         gpu = self._out.track(None, title, about)
         self._host(self._out.track(gpu, "host"))
@@ -212,7 +212,7 @@ class TraceTracks:
         return self._out.names.numbers(map(str, texts))[kind]
 
     def _residents(self, gpu: int, group: int) -> None:
-        """Adds how many blocks are on each SM, and on all of them."""
+        """Adds counters of how many blocks are on each SM, and on all of them together."""
         blocks = self.slices.blocks
         sm_tracks = [
             self._out.track(group, f"SM {sm}", rank=sm, counts="blocks")
