@@ -199,4 +199,4 @@ for _verb in SM_VERBS:
 
 @sm.callback()
 def _root() -> None:
-    """What comes before the verb."""
+    """Takes the options before the verb."""
