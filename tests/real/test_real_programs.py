@@ -39,7 +39,7 @@ SCORED = {
 REMOVED = {
     "cupy_connections": "CUDA_DEVICE_MAX_CONNECTIONS",
     "cupy_legacy_stream": "non-blocking",
-    "sync_in_loop": "without 2. (synchronisations|calls of aten::item)",
+    "sync_in_loop": "without 2. (synchronisations|calls of aten::item|values that the host copies)",
 }
 
 
