@@ -432,6 +432,24 @@ def test_host_that_goes_on_to_write_what_a_kernel_waits_for(tmp_path: Path) -> N
     assert (found.kind, found.may_be) == ("not_known", ("host", "not_hanging"))
 
 
+def test_host_that_runs_in_a_driver_that_does_not_answer_is_not_slow(tmp_path: Path) -> None:
+    """Calls of the driver for which CUPTI has no callback are not in the file."""
+
+    def of_driver(*lines: dict[str, Any], **alive: object) -> tb.HangReport:
+        place = tmp_path / "driver.jsonl"
+        runs = {**ALIVE, "busy": [4711], **alive}
+        waits = with_code("polls_host", 1, 13, host=(8,))
+        return tb.hang(captured(place, *waits, *lines, runs, notes_flushes=True))
+
+    assert of_driver().kind == "not_known"
+    found = of_driver(flushing=2_000_000_000)
+    assert found.kind == "host"
+    assert any("thread 4711 waits in the driver" in each for each in found.proof)
+    # Here another thread is known to be there.
+    synchronizes = inside(2, "cuStreamSynchronize")
+    assert of_driver(synchronizes, flushing=2_000_000_000).kind == "not_known"
+
+
 def test_memory_that_a_kernel_itself_writes_is_no_answer_of_the_host(tmp_path: Path) -> None:
     beats, stop = 0x7F0000001000, 0x7F0000001200  # it writes to the first and polls the second
     lines = with_code("polls_host", 1, 13, host=(0, 8), arguments=[0, beats, 8, stop])

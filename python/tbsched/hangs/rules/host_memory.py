@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tbsched.counting import listed
 from tbsched.hangs.code import KernelCode
-from tbsched.hangs.evidence import Evidence
+from tbsched.hangs.evidence import QUIET, Evidence
 from tbsched.hangs.hang import HOST, NOT_HANGING, NOT_KNOWN
 from tbsched.hangs.rules.finding import NOTHING, Finding
 from tbsched.hangs.threads import SPINS, polled_addresses
@@ -79,6 +79,8 @@ def code_polls_host_memory_that_it_writes(evidence: Evidence) -> Finding:
 def unless_host_runs(finding: Finding, evidence: Evidence) -> Finding:
     """Returns a finding, or ``not_known`` if a host thread outside CUDA runs and may only be slow.
 
+    A thread that runs is in the driver if that answers nobody, and no call of CUDA is open.
+
     Args:
         finding: that something waits which the host may end.
     """
@@ -86,10 +88,17 @@ def unless_host_runs(finding: Finding, evidence: Evidence) -> Finding:
     capture = evidence.capture
     running = capture.host_goes_on if capture is not None else {}
     threads = [thread for thread, seen in running.items() if capture and capture.is_late(seen)]
-    if not threads or evidence.snapshot is not None:
+    if capture is None or not threads or evidence.snapshot is not None:
         return finding
     is_one = len(threads) == 1
     numbers = f"{'thread' if is_one else 'threads'} {listed(map(str, threads[:3]))}"
+    if not evidence.calls and capture.waits_for_driver >= QUIET:
+        sentence = (
+            f"The driver has given CUPTI no records for {capture.waits_for_driver:.1f} s, and no "
+            f"call is known that has not returned: {numbers} {'waits' if is_one else 'wait'} in "
+            "the driver for work on the GPU."
+        )
+        return replace(finding, proof=(*finding.proof, sentence))
     return replace(
         finding, kind=NOT_KNOWN,
         may_be=tuple(dict.fromkeys((*(finding.may_be or (finding.kind,)), NOT_HANGING))),
