@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Iterable, Iterator
@@ -30,7 +31,6 @@ from tbsched.program.reachable import reachable
 
 _GLOBAL = re.compile(r"c\[0x4\]\[(0x[0-9a-f]+|RZ|URZ)\]")  # the address of a __device__ variable
 _ADDRESS = re.compile(r"\[([^]]*)\]")
-_LEAVES = re.compile(r"^(EXIT|RET|KILL|BPT)")
 _UNKNOWN_TARGETS = re.compile(r"^(BRX|BRXU|JMX|JMXU|JMP|CALL)\b")
 # Loads that see what others write, and atomics.
 _STRONG_LOADS = re.compile(r"^(?:LDG?|LD)\.\S*(?:STRONG|MMIO)|^(?:ATOMG?|ATOM)\.")
@@ -278,8 +278,7 @@ class _KernelReader:
                 inst = self.code[index]
                 targets = inst.target, inst.call_target
                 starts += [self.index_at[target] for target in targets if target in self.index_at]
-                ends = inst.target is not None or _LEAVES.match(inst.body)
-                if ends and not inst.is_conditional:
+                if not inst.falls_through:
                     break
                 index += 1
         return reached
@@ -296,7 +295,7 @@ class _KernelReader:
         for loop, loads in polling.items():
             polls |= dict.fromkeys(self._polls(loads, loop))
         bodies = [self.bodies[index] for index in self.reached]
-        sources = [self._address_source(index) for index in self._stores()]
+        sources = self.stores.values()
         return KernelCode(
             polls=tuple(polls),
             loops=len(loops),
@@ -315,7 +314,7 @@ class _KernelReader:
             is_one_open_loop=len(loops) == 1 and self._is_one_open_loop({*polling}),
             only_waits=self._only_waits(polling),
             may_compute_long=self._may_compute_long(polling),
-            traced=frozenset(p for at in self._traces() for p in self._address_source(at)[0]),
+            traced=frozenset(place for at in self.traces for place in self.stores[at][0]),
             written_while_polling=self._written_while_polling(polls),
             waits_for_previous=any(body.startswith("ACQBULK") for body in bodies),
             triggers=self._triggers(min((loop.start for loop in polling), default=len(self.code))),
@@ -348,11 +347,10 @@ class _KernelReader:
         A loop is left soon, or is in one that never ends; or it only waits; or each turn counts in
         memory of an argument, or signals there. A poll alone says nothing: it may be over at once.
         """
-        traces = self._traces()
         quiet = [
             loop
             for loop in self.loops
-            if not traces & self._natural_loop(loop)
+            if not self.traces & self._natural_loop(loop)
             and loop.start in self.ranges.code.can_reach((loop.stop - 1,), -1)  # else no loop
             and not self._is_spin(polling_loads.get(loop, []), loop)
             and not self._is_left_by_swap(loop)
@@ -378,23 +376,22 @@ class _KernelReader:
         cycles = self._cycles(loop)
         return math.inf if cycles is None else cycles / _CYCLES_OF_INSTRUCTION
 
-    def _traces(self) -> set[int]:
-        """Returns the indices of counting atomics and signals in memory of an argument."""
-        signals = (at for at in self._stores() if _SIGNALS.match(self.bodies[at]))
-        sources = {at: self._address_source(at) for at in signals}
-        return {at for at, (places, is_indirect) in sources.items() if places and not is_indirect}
+    @functools.cached_property
+    def traces(self) -> set[int]:
+        """The indices of counting atomics and signals in memory of an argument."""
+        return {
+            at
+            for at, (places, is_indirect) in self.stores.items()
+            if places and not is_indirect and _SIGNALS.match(self.bodies[at])
+        }
 
     def _is_left_by_swap(self, loop: range) -> bool:
         """Returns whether a compare-and-swap decides when a loop is left: else others get on."""
-
-        def made_of(at: int) -> list[int]:
-            """Returns the instructions of the loop from which one has its values and its guard."""
-            names = self.code[at].reads
-            return [to for name in names for to in self.ranges.code.writers(name, at) if to in loop]
-
-        exits = (self.index_at[exit_.address] for exit_ in self._exits(loop))
-        deciders = reachable((to for at in exits for to in made_of(at)), made_of)
-        return any(".CAS" in self.bodies[at] for at in deciders)
+        return any(
+            ".CAS" in self.bodies[at]
+            for exit_ in self._exits(loop)
+            for at in self._deciders(exit_, loop)
+        )
 
     def _turns(self, loop: range) -> int | None:
         """Returns how often a loop runs at most, also one that a compiler made of a longer one."""
@@ -411,8 +408,12 @@ class _KernelReader:
         natural = [self._natural_loop(loop) for loop in self.loops]
         around = [body for body in natural if polling & body]
         innermost = [body for body in around if not any(other < body for other in around)]
-        stores = (store for store in self._stores() if any(store in body for body in innermost))
-        return frozenset(place for store in stores for place in self._address_source(store)[0])
+        return frozenset(
+            place
+            for store, (places, _) in self.stores.items()
+            if any(store in body for body in innermost)
+            for place in places
+        )
 
     def _instructions_executed(self, loop: range) -> int:
         """Returns how many instructions a turn of a loop takes, with those that its sleeps last."""
@@ -444,7 +445,7 @@ class _KernelReader:
         return any(
             not self._has_fixed_address(store, loop)
             or bool(_ATOMIC_COUNTERS.match(self.bodies[store]) and self.code[store].writes)
-            for store in self._stores()
+            for store in self.stores
             if store in loop and not self._is_polling_load(store, loop)
         )
 
@@ -633,8 +634,8 @@ class _KernelReader:
         (acquire,), (source,) = poll_indices, sources
         releases = [
             store
-            for store in self._stores()
-            if ".CAS" not in self.bodies[store] and self._address_source(store) == source
+            for store in self.stores
+            if ".CAS" not in self.bodies[store] and self.stores[store] == source
         ]
         around = [loop for loop, loads in polling_loads.items() if acquire in loads]
         inner = min(around, key=len)
@@ -750,7 +751,7 @@ class _KernelReader:
         if any(
             self._is_polling_load(at, inner)
             for inner in self.loops
-            if inner != loop and loop.start <= inner.start and inner.stop <= loop.stop
+            if inner != loop and _is_inside(inner, loop)
             for at in inner
         ):
             return set()
@@ -822,7 +823,7 @@ class _KernelReader:
                 falls_out = inst.is_conditional and index + 1 not in loop
                 if (jumps_out or falls_out) and not inst.body.startswith(("BRA.DIV", "BRA.CONV")):
                     yield inst
-            elif _LEAVES.match(inst.body):
+            elif inst.leaves:
                 yield inst
 
     def _is_endless(self, loop: range) -> bool:
@@ -885,7 +886,7 @@ class _KernelReader:
         polled = self._address(self.index_at[poll.address])
         if polled is None:
             return False
-        for index in self._stores():
+        for index in self.stores:
             written = self._address(index)
             if written is None or polled.terms != written.terms:
                 continue
@@ -903,8 +904,8 @@ class _KernelReader:
         index = self.index_at[poll.address]
         source = self._address_source(index)
         counts = any(
-            _ATOMIC_COUNTERS.match(self.bodies[store]) and self._address_source(store) == source
-            for store in self._stores()
+            _ATOMIC_COUNTERS.match(self.bodies[store]) and self.stores[store] == source
+            for store in self.stores
         )
         loop = min((loop for loop in self.loops if index in loop), key=len)
         deciders = [
@@ -977,11 +978,15 @@ class _KernelReader:
                 return _sum_of([_product(values[0], _LinearSum(1 << shift)), values[1]])
         return None
 
-    def _stores(self) -> Iterator[int]:
-        """Yields the indices of instructions that change memory which other blocks may see."""
-        for index in sorted(self.reached):
-            body = self.bodies[index]
-            if not _STORES.match(body):
-                continue
-            if not (_ATOMIC_UPDATES.match(body) and self._adds_nothing(self.code[index])):
-                yield index
+    @functools.cached_property
+    def stores(self) -> dict[int, tuple[tuple[int, ...], bool]]:
+        """The instructions that change memory which other blocks may see, by index, each with what
+        its address comes from, as of ``_address_source``."""
+        return {
+            index: self._address_source(index)
+            for index in sorted(self.reached)
+            if _STORES.match(self.bodies[index])
+            and not (
+                _ATOMIC_UPDATES.match(self.bodies[index]) and self._adds_nothing(self.code[index])
+            )
+        }

@@ -18,7 +18,6 @@ _WAITS_FOR_WARP = re.compile(r"^(?:WARPSYNC|BAR|VOTE|SHFL|MATCH|REDUX)\b")
 _COMPARES_WITH_ZERO = re.compile(
     r"^ISETP\.(NE|EQ)(?:\.U32)?\.AND P\d, PT, (R\d+)(?:\.reuse)?, RZ, PT$"
 )
-_LEAVES = re.compile(r"^(?:EXIT|RET|KILL|BPT)\b")
 
 
 class ControlFlow:
@@ -37,12 +36,11 @@ class ControlFlow:
         self._writers: dict[tuple[str, int], tuple[int, ...]] = {}
         for index in reached:
             instruction = code[index]
-            leaves = bool(_LEAVES.match(instruction.body))
             targets = [] if instruction.target is None else [index_at.get(instruction.target, -1)]
-            if instruction.is_conditional or not (leaves or targets):
+            if instruction.falls_through:
                 targets.append(index + 1)
             self.successors[index] = tuple([target for target in targets if target in reached])
-            if leaves or len(self.successors[index]) < len(targets):
+            if instruction.leaves or len(self.successors[index]) < len(targets):
                 self.exits.append(index)
             for target in self.successors[index]:
                 self.predecessors[target].append(index)
@@ -61,7 +59,7 @@ class ControlFlow:
         avoiding = self.can_reach(self.exits, index)
         for index_, targets in self.successors.items():
             branch = self.code[index_]
-            if branch.guard is None or (branch.target is None and not _LEAVES.match(branch.body)):
+            if branch.guard is None or (branch.target is None and not branch.leaves):
                 continue
             may_leave = index_ in self.exits or any(target in avoiding for target in targets)
             if may_leave and any(target not in avoiding for target in targets):
@@ -74,6 +72,13 @@ class ControlFlow:
             before = self.predecessors.get(number, []) + self.calls.get(number, [])
             self._writers[key] = tuple(sorted(self.writers_before(name, before)))
         return self._writers[key]
+
+    def test_of(self, number: int) -> int | None:
+        """Returns the one instruction that decides whether the guard of another one holds; None:
+        it has no guard, or several may decide."""
+        guard = self.code[number].guard
+        tests = () if guard is None else self.writers(guard, number)
+        return tests[0] if len(tests) == 1 else None
 
     def writers_before(self, name: str, last: Iterable[int]) -> Iterator[int]:
         """Returns those that may have written a register when one of some has been executed."""
@@ -157,13 +162,9 @@ def releases_lock_in_loop(
 
 def _is_true_of_zero(flow: ControlFlow, branch: int, acquire: int) -> bool | None:
     """Returns the guard of a branch if an instruction has returned 0; None: it says nothing."""
-    guard = flow.code[branch].guard
-    tests = flow.writers(guard, branch) if guard is not None else ()
-    if len(tests) != 1:
-        return None
-    test = flow.code[tests[0]]
-    compares = _COMPARES_WITH_ZERO.match(test.body)
-    if compares is None or flow.writers(compares[2], tests[0]) != (acquire,):
+    test = flow.test_of(branch)
+    compares = None if test is None else _COMPARES_WITH_ZERO.match(flow.code[test].body)
+    if test is None or compares is None or flow.writers(compares[2], test) != (acquire,):
         return None
     return compares[1] == "EQ"
 

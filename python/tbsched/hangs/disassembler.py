@@ -13,7 +13,6 @@ from pathlib import Path
 
 _SECONDS = 60.0
 _ROW = re.compile(r"^\s*/\*([0-9a-f]+)\*/\s+(\S.*?)\s*;", re.MULTILINE)
-_FIRST = re.compile(r"c\[0x0\]\[U?RZ\]")  # the first place of constant bank 0
 _WHEELS = (("triton", "backends/nvidia/bin"), ("nvidia", "cu13/bin"))
 Instructions = tuple[tuple[int, str], ...]
 
@@ -56,10 +55,5 @@ def instructions_of(code: bytes, capability: str) -> Instructions | None:
                 return None
             if done.returncode == 0:
                 text = done.stdout.decode("utf-8", "replace")
-                return tuple(
-                    [
-                        (int(row[1], 16), _FIRST.sub("c[0x0][0x0]", row[2]))
-                        for row in _ROW.finditer(text)
-                    ]
-                )
+                return tuple([(int(row[1], 16), row[2]) for row in _ROW.finditer(text)])
     return None

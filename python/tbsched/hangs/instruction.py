@@ -9,6 +9,7 @@ _GUARD = re.compile(r"^@(!?)(U?P\d|U?PT)\s+")
 _BRANCH = re.compile(r"^BRA(?:\.\S+)?\s+(?:(!?)(U?P\d)\s*,\s*)?(?:\S+\s*,\s*)?0x([0-9a-f]+)")
 _REGISTER = re.compile(r"(?<![\w.])(U?R\d+|U?P\d)(\.64)?(?![\w])")
 DESCRIPTOR = re.compile(r"desc\[[^]]*\](?=\[)")
+_LEAVES = re.compile(r"^(?:EXIT|RET|KILL|BPT)\b")
 _CALL = re.compile(r"^CALL\.REL\S*\s+(?:\S+\s*,\s*)?0x([0-9a-f]+)")
 CONSTANT = re.compile(r"c\[0x0\]\[(0x[0-9a-f]+|U?RZ)\]")  # of bank 0
 CLOCK_READS = re.compile(r"^(?:CS2R|S2R|S2UR)\S*\s+\S+\s*,\s*SR_(?:CLOCK|GLOBALTIMER)")
@@ -84,6 +85,16 @@ class Instruction:
                     written.add(register)
         read = register_names(pieces[len(results) :], True, has_wide_addresses)
         return frozenset(written), frozenset(read) | self.guards
+
+    @property
+    def leaves(self) -> bool:
+        """Whether it ends a thread, or a function."""
+        return _LEAVES.match(self.body) is not None
+
+    @property
+    def falls_through(self) -> bool:
+        """Whether the instruction behind it may come next."""
+        return self.is_conditional or not (self.target is not None or self.leaves)
 
     @property
     def operands(self) -> list[str]:

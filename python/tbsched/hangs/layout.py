@@ -13,7 +13,6 @@ from tbsched.hangs.disassembler import Instructions
 from tbsched.hangs.instruction import Instruction
 from tbsched.program.reachable import reachable
 
-_ENDS = re.compile(r"^(?:EXIT|RET|KILL|BPT)\b")
 _UNKNOWN_TARGETS = re.compile(r"^(?:BRX|BRXU|JMX|JMXU|JMP)\b")
 _TARGET = re.compile(r"0x[0-9a-f]+$")
 _GUARDED_BRANCH = re.compile(r"@(!?)(U?P\d\s+BRA(?:\.U)?\s+0x[0-9a-f]+)")
@@ -59,7 +58,7 @@ def _blocks(code: list[Instruction], targets: set[int]) -> list[range]:
     """Returns the basic blocks: instructions that are executed one after the other."""
     starts = {0, *targets}
     for index, each in enumerate(code[:-1]):
-        if each.target is not None or _ENDS.match(each.body):
+        if each.target is not None or each.leaves:
             starts.add(index + 1)
     bounds = [*sorted(starts), len(code)]
     return [range(first, last) for first, last in itertools.pairwise(bounds)]
@@ -69,17 +68,11 @@ def _followers(code: list[Instruction], index: int, index_at: Mapping[int, int])
     """Returns the instructions that may be executed after one: the next one first."""
     each = code[index]
     followers = []
-    is_last = index + 1 == len(code)
-    if not is_last and (each.is_conditional or not (each.target is not None or _leaves(each))):
+    if each.falls_through and index + 1 < len(code):
         followers.append(index + 1)
     if each.target is not None:
         followers.append(index_at[each.target])
     return followers
-
-
-def _leaves(instruction: Instruction) -> bool:
-    """Returns whether an instruction ends a thread, or a function."""
-    return bool(_ENDS.match(instruction.body))
 
 
 def _in_order(nodes: Collection[int], successors: _Successors) -> list[int]:

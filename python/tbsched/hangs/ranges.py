@@ -181,12 +181,14 @@ class Ranges:
         """Returns how often a loop runs at most; None: unknown."""
         if loop not in self.known_turns:
             self.known_turns[loop] = None  # what depends on itself
-            found = [
-                self._turns_by(self.place[each.address], loop, depth) for each in self.exits(loop)
-            ]
-            most = min((each for each in found if each is not None), default=None)
-            self.known_turns[loop] = most
+            self.known_turns[loop] = self._least_turns(loop, depth, comes_to_limit=False)
         return self.known_turns[loop]
+
+    def _least_turns(self, loop: range, depth: int, comes_to_limit: bool) -> int | None:
+        """Returns the least of what the branches that leave a loop allow, as ``_turns_by``."""
+        branches = (self.place[each.address] for each in self.exits(loop))
+        found = [self._turns_by(each, loop, depth, comes_to_limit) for each in branches]
+        return min((each for each in found if each is not None), default=None)
 
     def turns_of_work(self, loop: range) -> int | None:
         """Returns how often a loop runs at most, if it does what it was written for; None: unknown.
@@ -194,13 +196,9 @@ class Ranges:
         A loop that ends at one value of its counter is taken to come to it. Where it passes it, it
         runs for hours, and nobody wrote it for that.
         """
-        branches = (self.place[each.address] for each in self.exits(loop))
-        found = [self._turns_by(each, loop, _MAX_DEPTH, comes_to_limit=True) for each in branches]
-        return min((each for each in found if each is not None), default=None)
+        return self._least_turns(loop, _MAX_DEPTH, comes_to_limit=True)
 
-    def _turns_by(
-        self, leaving: int, loop: range, depth: int, comes_to_limit: bool = False
-    ) -> int | None:
+    def _turns_by(self, leaving: int, loop: range, depth: int, comes_to_limit: bool) -> int | None:
         """Returns how often a loop runs at most, by one branch that may leave it; None: unknown.
 
         Each turn must add to a counter, and compare it with a limit that it comes closer to.
@@ -209,16 +207,10 @@ class Ranges:
         own = self.every[leaving]
         if own.body.startswith(_FOR_EACH_VALUE):
             return _WARP
-        tests = [] if own.guard is None else [*self.code.writers(own.guard, leaving)]
-        if len(tests) != 1 or tests[0] not in loop:
+        comparison = self._comparison_of(leaving)
+        if comparison is None or comparison[0] not in loop:
             return None
-        (test,) = tests
-        kind = _TEST.match(self.every[test].body)
-        operands = self.every[test].operands
-        if kind is None or not self._is_alone(operands):
-            return None
-        first, second = (operand.removesuffix(".reuse") for operand in operands[2:4])
-        compares = kind[1]
+        test, compares, first, second = comparison
         if not any(first in self.every[at].writes for at in loop):
             first, second, compares = second, first, _MIRRORED[compares]
         counter, limit = first, self.value(second, test, depth)
@@ -240,8 +232,7 @@ class Ranges:
             return None
         rises = by[0] > 0
         if stays == "NE" and comes_to_limit:
-            far = max(abs(limit[1] - begin[0]), abs(begin[1] - limit[0]))
-            return far // min(map(abs, by)) + 2
+            return _turns_over(max(abs(limit[1] - begin[0]), abs(begin[1] - limit[0])), by)
         if stays == "NE":
             if not self._comes_to(limit, by, begin) or not self._is_passed(
                 counter, limit[0], begin, loop
@@ -252,25 +243,36 @@ class Ranges:
         last = limit[1] + by[1] if rises else limit[0] + by[0]
         if last not in _INTEGERS or (is_unsigned and last < 0):
             return None
-        far = limit[1] - begin[0] if rises else begin[1] - limit[0]
-        return max(far, 0) // min(map(abs, by)) + 2
+        return _turns_over(limit[1] - begin[0] if rises else begin[1] - limit[0], by)
+
+    def _comparison_of(self, leaving: int) -> tuple[int, str, str, str] | None:
+        """Returns the comparison of two integers that alone decides whether a branch is taken.
+
+        Its index, how it compares, such as ``"LT"``, and the two operands; None: there is no such
+        one.
+        """
+        test = self.code.test_of(leaving)
+        if test is None:
+            return None
+        kind, operands = _TEST.match(self.every[test].body), self.every[test].operands
+        if kind is None or not self._is_alone(operands):
+            return None
+        first, second = (operand.removesuffix(".reuse") for operand in operands[2:4])
+        return test, kind[1], first, second
 
     def never_leaves(self, leaving: int, loop: range) -> bool:
         """Returns whether a branch never leaves a loop, by the values that it compares."""
-        own = self.every[leaving]
-        tests = [] if own.guard is None else [*self.code.writers(own.guard, leaving)]
-        if len(tests) != 1 or own.target is None or ".EX" in self.every[tests[0]].body:
+        comparison = self._comparison_of(leaving)
+        if comparison is None or self.every[leaving].target is None:
             return False
-        (test,) = tests
-        kind, operands = _TEST.match(self.every[test].body), self.every[test].operands
-        if kind is None or not self._is_alone(operands):
+        test, compares, first, second = comparison
+        operation = self.every[test].body.partition(" ")[0]
+        left, right = self.value(first, test), self.value(second, test)
+        if left is None or right is None or ".EX" in operation:
             return False
-        left, right = (self.value(operand, test) for operand in operands[2:4])
-        if left is None or right is None:
+        if ".U32" in operation and min(left[0], right[0]) < 0:
             return False
-        if ".U32" in self.every[test].body.partition(" ")[0] and min(left[0], right[0]) < 0:
-            return False
-        leaves = _NOT[kind[1]] if self._stays_if_true(leaving, loop) else kind[1]
+        leaves = _NOT[compares] if self._stays_if_true(leaving, loop) else compares
         match leaves:
             case "LT":
                 return left[0] >= right[1]
@@ -291,22 +293,18 @@ class Ranges:
         no such loop, or the number is unknown.
         """
         for exit_ in self.exits(loop):
-            leaving = self.place[exit_.address]
-            tests = [] if exit_.guard is None else [*self.code.writers(exit_.guard, leaving)]
-            if len(tests) != 1 or tests[0] not in loop:
+            comparison = self._comparison_of(self.place[exit_.address])
+            if comparison is None or comparison[0] not in loop:
                 continue
-            operands = self.every[tests[0]].operands
-            if not _TEST.match(self.every[tests[0]].body) or not self._is_alone(operands):
-                continue
-            counter, limit = operands[2].removesuffix(".reuse"), self.value(operands[3], tests[0])
+            test, _, counter, second = comparison
+            limit = self.value(second, test)
             steps = [at for at in loop if counter in self.every[at].writes]
             by = self._step(counter, steps[0], _MAX_DEPTH) if len(steps) == 1 else None
             if by is None or limit is None or not self._is_in_each_turn(steps[0], loop):
                 continue
             begin = self._before_all_steps(counter, loop, by[0] > 0)
             if begin is not None:
-                far = limit[1] - begin[0] if by[0] > 0 else begin[1] - limit[0]
-                return max(far, 0) // min(map(abs, by)) + 2
+                return _turns_over(limit[1] - begin[0] if by[0] > 0 else begin[1] - limit[0], by)
         return None
 
     def _before_all_steps(self, counter: str, loop: range, rises: bool) -> Range | None:
@@ -332,10 +330,9 @@ class Ranges:
         """
         own = self.every[step]
         (counter, *others) = sorted(own.writes) or [""]
-        tests = [] if own.guard is None else [*self.code.writers(own.guard, step)]
-        if others or len(tests) != 1 or tests[0] not in range(loop.start, step):
+        test = self.code.test_of(step)
+        if others or test is None or test not in range(loop.start, step):
             return None
-        (test,) = tests
         operation = self.every[test].body.partition(" ")[0]
         kind, operands = _TEST.match(operation), self.every[test].operands
         is_negated = own.text.startswith("@!")
@@ -454,6 +451,12 @@ class Ranges:
                 for each in self.every[writer].reads:
                     found |= {*self.code.writers(each, writer)}
         return found
+
+
+def _turns_over(far: int, by: Range) -> int:
+    """Returns in how many turns at most a counter covers a distance, by so much in each; with one
+    before it begins, and one after it has come there."""
+    return max(far, 0) // min(map(abs, by)) + 2
 
 
 def _sum(*values: Range | None) -> Range | None:

@@ -40,6 +40,23 @@ def writes_to(transfer: Operation, address: int) -> bool:
     return to is not None and to < address + _WORD and address < to + max(transfer.bytes, 1)
 
 
+def is_awaited(
+    transfer: Operation, launch: Operation, code: KernelCode, others: Iterable[Operation]
+) -> bool:
+    """Returns whether a launch surely polls where a transfer is written, and never writes there.
+
+    Args:
+        transfer: one of ``TRANSFERS``.
+        launch, code: what may poll.
+        others: as of :func:`transfer_writes`.
+    """
+    return any(
+        transfer_writes(transfer, launch, poll, others)
+        for poll in global_polls(code)
+        if not {*poll.arguments} & code.written
+    )
+
+
 def transfer_writes(
     transfer: Operation, launch: Operation, poll: Poll, others: Iterable[Operation]
 ) -> bool | None:

@@ -9,13 +9,7 @@ from tbsched.hangs.hang import HOST, NOT_HANGING, NOT_KNOWN
 from tbsched.hangs.rules.finding import NOTHING, Finding
 from tbsched.hangs.rules.host_memory import unless_host_runs
 from tbsched.hangs.unfinished import LAUNCH, Operation
-from tbsched.hangs.writes import (
-    TRANSFERS,
-    addresses_of,
-    global_polls,
-    transfer_writes,
-    writes_to,
-)
+from tbsched.hangs.writes import TRANSFERS, addresses_of, is_awaited, writes_to
 
 _SLOW = "Whether that function of the host is only slow."
 _OF_HOST = {
@@ -88,7 +82,7 @@ def copy_waits(evidence: Evidence) -> Finding:
     copy = next((call for call in evidence.calls if is_copy(call.function)), None)
     if copy is None or evidence.snapshot is not None or evidence.replay is None:
         return NOTHING
-    brings = _is_awaited(copy, evidence)
+    brings = _brings_what_is_awaited(copy, evidence)
     if not brings and not _all_poll_without_writing(evidence):
         return NOTHING
     names = listed(evidence.resident_names())
@@ -101,15 +95,13 @@ def copy_waits(evidence: Evidence) -> Finding:
     )
 
 
-def _is_awaited(copy: HostCall, evidence: Evidence) -> bool:
+def _brings_what_is_awaited(copy: HostCall, evidence: Evidence) -> bool:
     """Returns whether a call copies to memory that a kernel on the GPU polls and never writes."""
     operation = next((each for each in evidence.operations if each.call == copy.call), None)
     return operation is not None and any(
-        transfer_writes(operation, launch, poll, evidence.operations)
+        is_awaited(operation, launch, code, evidence.operations)
         for launch in evidence.running(LAUNCH)
         if (code := evidence.code_of(launch)) is not None
-        for poll in global_polls(code)
-        if not {*poll.arguments} & code.written
     )
 
 

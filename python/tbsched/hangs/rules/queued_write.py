@@ -11,7 +11,7 @@ from tbsched.hangs.hang import QUEUE
 from tbsched.hangs.replay import Stranded, replay_operations
 from tbsched.hangs.rules.finding import NOTHING, Finding
 from tbsched.hangs.unfinished import LAUNCH, Operation, name_of
-from tbsched.hangs.writes import TRANSFERS, global_polls, transfer_writes
+from tbsched.hangs.writes import TRANSFERS, is_awaited
 
 
 def write_waits_in_its_queue(evidence: Evidence) -> Finding:
@@ -49,11 +49,7 @@ def _is_polled(transfer: Operation, launch: Operation, evidence: Evidence) -> bo
     return (
         transfer.what in TRANSFERS
         and code is not None
-        and any(
-            transfer_writes(transfer, launch, poll, evidence.operations)
-            for poll in global_polls(code)
-            if not {*poll.arguments} & code.written
-        )
+        and is_awaited(transfer, launch, code, evidence.operations)
     )
 
 
