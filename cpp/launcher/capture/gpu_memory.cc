@@ -14,15 +14,15 @@
 namespace tbsched::capture {
 namespace {
 
-constexpr size_t kMostRanges = 16;
+constexpr size_t kMaxRanges = 16;
 constexpr uint64_t kBytesBefore = 4 << 10;  // read before an address, and from it on
 constexpr uint64_t kBytesAfter = 60 << 10;
-constexpr uint64_t kMostBytes = 1 << 20;  // read in all
-constexpr size_t kMostContexts = 8;
-constexpr size_t kMostReads = 8;         // kept
-constexpr size_t kLeastReads = 4;        // that say something
-constexpr uint64_t kLaterIntervals = 3;  // each later read comes after so many intervals
-constexpr size_t kMostAddresses = 8;     // of changed words of a kind in a range
+constexpr uint64_t kMaxReadBytes = 1 << 20;  // read in all
+constexpr size_t kMaxContexts = 8;
+constexpr size_t kMaxReads = 8;             // kept
+constexpr size_t kMinReads = 4;             // that say something
+constexpr uint64_t kLaterIntervals = 3;     // each later read comes after so many intervals
+constexpr size_t kMaxChangedAddresses = 8;  // of changed words of a kind in a range
 constexpr std::chrono::milliseconds kCopyLimit{500};
 constexpr std::chrono::milliseconds kCopyPoll{1};
 constexpr std::chrono::milliseconds kStopLimit{200};
@@ -65,13 +65,13 @@ struct GpuMemory::Context {
   uint32_t device = 0;
   CUstream stream = nullptr;
   uint32_t stream_id = 0;  // CUPTI's
-  void* copied = nullptr;  // kMostBytes of pinned memory; null: the context cannot be used
+  void* copied = nullptr;  // kMaxReadBytes of pinned memory; null: the context cannot be used
   bool is_copying = false;
 };
 
 void count_changes(ReadRange& range, const std::span<const std::span<const uint32_t>> reads) {
   for (size_t index = 0; index < reads.front().size(); ++index) {
-    std::array<uint32_t, kMostReads> values;  // after each change
+    std::array<uint32_t, kMaxReads> values;  // after each change
     size_t count = 0;
     for (const auto& read : reads) {
       if (count == 0 || values[count - 1] != read[index]) values[count++] = read[index];
@@ -82,7 +82,7 @@ void count_changes(ReadRange& range, const std::span<const std::span<const uint3
     const bool only_grows_or_shrinks =
         std::is_sorted(begin, end) || std::is_sorted(begin, end, std::greater());
     const auto keep_address = [&](std::vector<int64_t>& addresses) {
-      if (addresses.size() == kMostAddresses) return;
+      if (addresses.size() == kMaxChangedAddresses) return;
       addresses.push_back(static_cast<int64_t>(range.begin + sizeof(uint32_t) * index));
     };
     if (count == 2) {
@@ -112,7 +112,7 @@ void GpuMemory::prepare(const CUcontext context, const uint32_t context_id) {
     const bool is_known =
         std::ranges::any_of(contexts_, [&](const auto& each) { return each->id == context_id; });
     last_prepared_ = context_id;
-    if (is_known || contexts_.size() == kMostContexts || !driver.is_whole()) return;
+    if (is_known || contexts_.size() == kMaxContexts || !driver.is_whole()) return;
     contexts_.push_back(std::make_unique<Context>());
     contexts_.back()->id = context_id;
   }
@@ -125,7 +125,7 @@ void GpuMemory::prepare(const CUcontext context, const uint32_t context_id) {
     if (driver.create_stream(&made.stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS &&
         cupti_.device_id(context, &made.device) == CUPTI_SUCCESS &&
         cupti_.stream_id(context, made.stream, 0, &made.stream_id) == CUPTI_SUCCESS &&
-        driver.allocate(&made.copied, kMostBytes, CU_MEMHOSTALLOC_PORTABLE) == CUDA_SUCCESS) {
+        driver.allocate(&made.copied, kMaxReadBytes, CU_MEMHOSTALLOC_PORTABLE) == CUDA_SUCCESS) {
       const std::lock_guard lock(mutex_);
       for (const auto& each : contexts_) {
         if (each->id == context_id) *each = made;
@@ -219,14 +219,14 @@ void GpuMemory::read_until_stopped() {
         if (!ranges_.empty() && copy_ranges(*context)) keep_read(*context);
         Driver::instance().pop(&before);
       }
-      MemoryReads reads = kept_.size() < kLeastReads ? MemoryReads() : compare_reads();
+      MemoryReads reads = kept_.size() < kMinReads ? MemoryReads() : compare_reads();
       lock.lock();
       is_in_driver_ = false;
       wakes_.notify_all();
       if (is_reading_ && series == series_) reads_ = std::move(reads);
     }
     const std::chrono::nanoseconds pause(interval_ns_ *
-                                         (kept_.size() < kMostReads ? 1 : kLaterIntervals));
+                                         (kept_.size() < kMaxReads ? 1 : kLaterIntervals));
     wakes_.wait_for(lock, pause, [&] { return is_stopped_ || series != series_; });
   }
   has_ended_ = true;
@@ -237,7 +237,7 @@ std::vector<ReadRange> GpuMemory::find_ranges(Context& context,
                                               const std::span<const Address> addresses) {
   std::vector<ReadRange> ranges;
   for (const Address& each : addresses) {
-    if (each.context != context.id || ranges.size() == kMostRanges) continue;
+    if (each.context != context.id || ranges.size() == kMaxRanges) continue;
     CUmemorytype type{};
     unsigned is_managed = 0;
     int device = -1;
@@ -277,7 +277,7 @@ std::vector<ReadRange> GpuMemory::find_ranges(Context& context,
       merged.push_back(each);
       total += each.bytes;
     }
-    if (total > kMostBytes) {
+    if (total > kMaxReadBytes) {
       merged.pop_back();
       break;
     }
@@ -318,7 +318,7 @@ void GpuMemory::keep_read(const Context& context) {
   Read read{.at_ns = 0, .words = std::vector<uint32_t>(bytes / sizeof(uint32_t))};
   cupti_.timestamp(&read.at_ns);
   std::memcpy(read.words.data(), context.copied, bytes);
-  if (kept_.size() == kMostReads) kept_.pop_front();
+  if (kept_.size() == kMaxReads) kept_.pop_front();
   kept_.push_back(std::move(read));
 }
 

@@ -540,8 +540,8 @@ void Recorder::watch_memory(const Issued::Entry& entry) {
 }
 
 bool Recorder::may_be_of_gpu(const Word& word) {
-  constexpr uint64_t kLeastAddress = uint64_t{1} << 32;
-  return word.may_be_address() && word.value >= kLeastAddress &&
+  constexpr uint64_t kMinAddress = uint64_t{1} << 32;
+  return word.may_be_address() && word.value >= kMinAddress &&
          addresses_.kind_of(word.value) == AddressSpace::Kind::kOther;
 }
 

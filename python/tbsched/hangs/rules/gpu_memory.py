@@ -13,8 +13,8 @@ from tbsched.hangs.rules.finding import Finding
 from tbsched.hangs.unfinished import GRAPH, LAUNCH, Operation, ReadMemory, name_of
 from tbsched.hangs.writes import addresses_of, global_polls, is_address
 
-_LEAST_SECONDS = 1.0  # between the first read and the last one: any loop that is short ends
-_LEAST_READS = 4
+_MIN_SECONDS = 1.0  # between the first read and the last one: any loop that is short ends
+_MIN_READS = 4
 
 
 def with_gpu_memory(finding: Finding, evidence: Evidence) -> Finding:
@@ -90,8 +90,8 @@ def _late_reads(evidence: Evidence) -> list[ReadMemory]:
         each
         for each in capture.gpu_memory
         if capture.is_late(each.last)
-        and each.reads >= _LEAST_READS
-        and each.last - each.first >= _LEAST_SECONDS
+        and each.reads >= _MIN_READS
+        and each.last - each.first >= _MIN_SECONDS
     ]
 
 
