@@ -54,7 +54,8 @@ def capture(
             "--hang-after",
             help="If nothing ends and nothing is issued for this time although something has not "
             "ended: find out why, as `tbsched hang` does, and write the report beside the "
-            "capture, as run.hang.txt beside run.jsonl.",
+            "capture, as run.hang.txt beside run.jsonl. Before, memory of the GPU to which kernels "
+            "have addresses is copied to the host, to see whether it changes.",
             metavar="SECONDS",
         ),
     ] = None,
