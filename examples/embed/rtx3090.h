@@ -82,6 +82,8 @@ inline tbsched::DeviceSpec rtx3090() {
       .node_places = 6,
       .relay_ns = 0,
       .conditional_ns = 0,
+      .condition_reset_ns = 0,
+      .condition_reset_latency_ns = 0,
       .host_function_latency_ns = 0,
       .host_function_direct_ns = 0,
       .host_function_turn_ns = 0,

@@ -91,6 +91,8 @@ inline tbsched::DeviceSpec h200() {
       .node_places = 6,
       .relay_ns = 170,
       .conditional_ns = 3600,
+      .condition_reset_ns = 900,
+      .condition_reset_latency_ns = 500,
       .host_function_latency_ns = 53000,
       .host_function_direct_ns = 18000,
       .host_function_turn_ns = 2000,

@@ -48,6 +48,8 @@ inline constexpr Range node_place_ns{0, 1000000000};
 inline constexpr Range node_places{0, 1048576};
 inline constexpr Range relay_ns{0, 1000000000};
 inline constexpr Range conditional_ns{0, 10000000};
+inline constexpr Range condition_reset_ns{0, 10000000};
+inline constexpr Range condition_reset_latency_ns{0, 10000000};
 inline constexpr Range host_function_latency_ns{0, 1000000000};
 inline constexpr Range host_function_direct_ns{0, 1000000000};
 inline constexpr Range host_function_turn_ns{0, 1000000000};
@@ -279,6 +281,12 @@ struct DeviceSpec {
   // additional time from a node to the one that follows it where a conditional node of a graph
   // decides in between, once: before its body, between two runs of it, or after it
   int64_t conditional_ns = 0;
+  // how long the last stream of a graph takes to reset the conditions of its conditional nodes,
+  // before its own nodes may start
+  int64_t condition_reset_ns = 0;
+  // from the end of that reset until a node at the beginning of another stream of the graph may
+  // start
+  int64_t condition_reset_latency_ns = 0;
   // from when work before a host function is known to be over until the driver calls the function,
   // if its thread sleeps
   int64_t host_function_latency_ns = 0;
@@ -497,6 +505,8 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "node_places", .range = ranges::node_places, .required = false}, spec.node_places);
   visit(Field{.section = "scheduler", .name = "relay_ns", .range = ranges::relay_ns, .required = false}, spec.relay_ns);
   visit(Field{.section = "scheduler", .name = "conditional_ns", .range = ranges::conditional_ns, .required = false}, spec.conditional_ns);
+  visit(Field{.section = "scheduler", .name = "condition_reset_ns", .range = ranges::condition_reset_ns, .required = false}, spec.condition_reset_ns);
+  visit(Field{.section = "scheduler", .name = "condition_reset_latency_ns", .range = ranges::condition_reset_latency_ns, .required = false}, spec.condition_reset_latency_ns);
   visit(Field{.section = "scheduler", .name = "host_function_latency_ns", .range = ranges::host_function_latency_ns, .required = false}, spec.host_function_latency_ns);
   visit(Field{.section = "scheduler", .name = "host_function_direct_ns", .range = ranges::host_function_direct_ns, .required = false}, spec.host_function_direct_ns);
   visit(Field{.section = "scheduler", .name = "host_function_turn_ns", .range = ranges::host_function_turn_ns, .required = false}, spec.host_function_turn_ns);

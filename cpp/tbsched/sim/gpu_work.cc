@@ -257,7 +257,10 @@ int64_t GpuWork::issue(const GraphLaunch& launched, const EventNumbers& numbers,
   const int32_t begin =
       add({.kind = OperationKind::graph_begin, .record = graphs_.last_end(launched)}, stream);
   unfinished_ += graphs_.issue(launched, begin, numbers, issue_ns, numbering_);
-  for (int32_t node = begin + 1; node < operations_.size(); ++node) note_issue(node);
+  for (int32_t node = begin + 1; node < operations_.size(); ++node) {
+    note_issue(node);
+    if (operations_[node].is_memory_operation()) between_.values.add({gpu_, node});
+  }
   note_marks(launched, begin);
   const int32_t end = add({.kind = OperationKind::graph_end}, stream);
   graphs_.set_end(launched, begin, end);
@@ -297,7 +300,7 @@ int32_t GpuWork::add(const Operation& operation, const int32_t stream) {
 }
 
 bool GpuWork::takes_queue(const Operation& operation) const {
-  return operation.is_launch() ||
+  return operation.is_launch() || operation.kind == OperationKind::condition_reset ||
          (operation.is_memory_operation() && spec_.mechanisms.value_waits_hold_queues);
 }
 
@@ -457,7 +460,8 @@ void GpuWork::proceed(const int32_t index) {
   const OperationKind kind = operations_[index].kind;
   if (kind == OperationKind::wait_value) return wait_for_value(index);
   if (kind == OperationKind::write_value) return write_value(index);
-  if (kind == OperationKind::timed_record) return write_time_stamp(index);
+  if (kind == OperationKind::timed_record) return write(index, spec_.timed_record_ns);
+  if (kind == OperationKind::condition_reset) return write(index, spec_.condition_reset_ns);
   if (operations_[index].transfer < 0) {
     operations_.finish_later(index);
   } else {
@@ -552,11 +556,11 @@ void GpuWork::write_value(const int32_t index) {
     operations_[wait.operation].record = index;
     wake(wait.operation);
   }
-  operations_.change_at(clock_.now() + spec_.value_write_ns, index, Change::transferred);
+  write(index, spec_.value_write_ns);
 }
 
-void GpuWork::write_time_stamp(const int32_t record) {
-  operations_.change_at(clock_.now() + spec_.timed_record_ns, record, Change::transferred);
+void GpuWork::write(const int32_t operation, const int64_t write_ns) {
+  operations_.change_at(clock_.now() + write_ns, operation, Change::transferred);
 }
 
 void GpuWork::wake(const int32_t wait) {

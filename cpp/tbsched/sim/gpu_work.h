@@ -207,9 +207,10 @@ class GpuWork : private Stations {
   void wake(int32_t wait);
   // Begins a wait for a value.
   void wait_for_value(int32_t operation);
-  // Writes a time stamp now.
-  void write_time_stamp(int32_t record);
-  // Begins the waits for values, the writes and the records with timing at the heads of queues.
+  // Begins an operation that writes memory, which takes so long.
+  void write(int32_t operation, int64_t write_ns);
+  // Begins the waits for values, the writes, the records with timing and the resets of conditions
+  // at the heads of queues.
   // Returns whether one of them is over at once, so that other heads follow.
   bool begin_memory_operations_at_heads();
   // Ends a wait, write or record, which leaves its queue.

@@ -1,6 +1,7 @@
 #include "tbsched/sim/graph_issue.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <ranges>
 #include <variant>
@@ -29,10 +30,16 @@ const GraphOrder& GraphIssue::upload(const GraphLaunch& launched) {
   for (const int32_t root : roots) {
     if (root > 0) graph.streams[root] = operations_.stream_named(std::nullopt);
   }
-  // Where branches join, the last of the graph's streams takes a hardware queue first.
-  if (!graph.order.relays.empty() && spec_.mechanisms.joins_turn_front_ends) {
-    queues_.use(graph.order.last_root_first ? graph.streams[roots.back()]
-                                            : operations_.stream_named(std::nullopt));
+  // Where branches join, or conditions are reset, the last of the graph's streams takes a hardware
+  // queue first.
+  const bool resets = !graph.order.deciders.empty() && spec_.condition_reset_ns > 0;
+  const bool joins = !graph.order.relays.empty() && spec_.mechanisms.joins_turn_front_ends;
+  if (resets || joins) {
+    const int32_t last_stream = graph.order.last_root_first
+                                    ? graph.streams[roots.back()]
+                                    : operations_.stream_named(std::nullopt);
+    queues_.use(last_stream);
+    if (resets) graph.resetting_stream = last_stream;
   }
   for (const int32_t root : roots) queues_.use(graph.streams[root]);
   return graph.order;
@@ -62,23 +69,56 @@ int32_t GraphIssue::issue(const GraphLaunch& launched, const int32_t begin, Even
   };
   add_hidden(order.deciders.size(), priority_of(decider(spec_), spec_));
   add_hidden(order.relays.size(), kRelayPriority);
+  const int32_t nodes = operations_.size() - first;
   // Launches that wait for the previous graph come first.
   const int64_t now = clock_.now();
   const int64_t from_ns = now < until_ns() ? until_ns() + 1 : now;
   const IssueTimes issued =
       issue_times(order, begin, first_launch, numbering.launches(), issue_ns, from_ns);
   until_gpu_ns_ = clock_.to_gpu(issue_nodes(graph, begin, issued, from_ns));
+  // Where the graph waits for nothing, conditions are reset before the first root arrives.
+  const bool waits = operations_[begin].pending > 0;
+  if (graph.resetting_stream >= 0 && waits) add_reset(graph, begin, from_ns);
   for (const GraphOrder::Edge& edge : order.edges | std::views::reverse) {
     operations_.depend(first + edge.to, first + edge.from, Milestone::over, edge.latency_ns);
   }
-  return operations_.size() - first;
+  return nodes;
+}
+
+void GraphIssue::add_reset(const UploadedGraph& graph, const int32_t begin,
+                           const int64_t issued_ns) {
+  const Operation before = operations_[begin];
+  const int32_t reset = operations_.push({.kind = OperationKind::condition_reset,
+                                          .issued_ns = issued_ns,
+                                          .issued_gpu_ns = clock_.to_gpu(issued_ns),
+                                          .stream = graph.resetting_stream,
+                                          .non_blocking = true,
+                                          .last_launch = before.last_launch,
+                                          .last_wait = before.last_wait,
+                                          .last_legacy = before.last_legacy,
+                                          .last_load = before.last_load,
+                                          .graph = begin,
+                                          .held_until_ns = before.held_until_ns});
+  operations_.depend(reset, begin);
+  for (size_t root = 0; root < graph.order.roots.size(); ++root) {
+    if (graph.streams[root] == graph.resetting_stream) continue;
+    const int32_t index = begin + 1 + graph.order.roots[root];
+    operations_[index].reset = reset;
+    operations_.depend(index, reset, Milestone::done,
+                       static_cast<int32_t>(spec_.condition_reset_latency_ns));
+  }
+  operations_.change_at(issued_ns, reset, Change::issued, -1);
 }
 
 void GraphIssue::set_end(const GraphLaunch& launched, const int32_t begin, const int32_t end) {
   graphs_.at(executable_of(launched)).last_end = end;
   const Graph& graph = *launched.graph;
   const auto nodes = static_cast<int32_t>(graph.nodes.size() + graph.deciders.size());
-  for (int32_t node = 0; node < nodes; ++node) operations_.depend(end, begin + 1 + node);
+  for (int32_t node = 0; node < nodes; ++node) {
+    const bool decides = std::cmp_greater_equal(node, graph.nodes.size());
+    operations_.depend(end, begin + 1 + node, decides ? Milestone::over : Milestone::done,
+                       decides ? static_cast<int32_t>(spec_.node_latency_ns) : 0);
+  }
 }
 
 bool GraphIssue::is_slow(const Operation& node) const {
@@ -131,17 +171,19 @@ GraphIssue::IssueTimes GraphIssue::issue_times(const GraphOrder& order, const in
   // takes the time until then: what is ahead of it follows the root before.
   IssueTimes issued;
   auto& [times, known] = issued;
-  int64_t known_ns = from_ns;
+  int64_t known_ns = std::numeric_limits<int64_t>::min();
   int64_t issued_ns = from_ns - spec_.node_interval_ns;
   for (const auto& [node, root] : order.issued) {
     const Operation& operation = operations_[begin + 1 + node];
     const bool is_root = order.roots[root] == node;
     issued_ns += spec_.node_interval_ns;
     times.push_back(issued_ns);
+    const bool decides = std::cmp_greater_equal(node, order.nodes);
+    if (decides && known == 0) known_ns = issued_ns;  // what is called first comes behind it
     const bool is_named = operation.launch >= 0 && operation.launch < launches;
     if (!is_root || !is_named || issue_ns.empty()) continue;
     const int64_t given_ns = clock_.to_own(issue_ns[operation.launch - first_launch]);
-    if (known == 0 || given_ns > known_ns) {
+    if (given_ns > known_ns) {
       issued_ns = given_ns;
       bool is_right_before = true;
       for (size_t k = times.size(); k-- > known;) {

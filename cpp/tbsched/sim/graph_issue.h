@@ -52,7 +52,8 @@ class GraphIssue {
  private:
   struct UploadedGraph {
     GraphOrder order;
-    std::vector<int32_t> streams;  // of each root; the first is in that of the first launch
+    std::vector<int32_t> streams;   // of each root; the first is in that of the first launch
+    int32_t resetting_stream = -1;  // the last one, if it resets conditions of conditional nodes
     int32_t last_end = -1;
   };
   // When the driver issues each node; the times of the first `known` were given.
@@ -77,6 +78,9 @@ class GraphIssue {
   template <typename Transfer>
   void add_transfer(const Transfer& asked, int32_t begin, EventNumbers& numbers,
                     Numbering& numbering);
+  // Adds the reset of the conditions of conditional nodes, for which the roots of other streams
+  // than the last one wait.
+  void add_reset(const UploadedGraph& graph, int32_t begin, int64_t issued_ns);
   // Adds a node's launch. It waits for the work before the graph, or for other nodes; later work
   // waits for all nodes.
   void add_launch(int32_t launch, int32_t priority, int32_t begin);

@@ -40,9 +40,22 @@ std::vector<Nodes> successors_of(const Graph& graph) {
   return successors;
 }
 
-// Returns whether each node joins branches. Sets the roots, and the root of each node's branch: the
-// highest of the branches that it joins. Refuses a circle.
-std::vector<bool> find_joins(const std::vector<Nodes>& successors, Nodes& roots, Nodes& branch) {
+// Returns the nodes and deciders in the driver's order: by number, and deciders before the node
+// before which they stand.
+Nodes driver_order(const Graph& graph) {
+  const auto nodes = static_cast<int32_t>(graph.nodes.size());
+  Nodes order(graph.nodes.size() + graph.deciders.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](const int32_t node) {
+    return node < nodes ? std::pair(node, 1) : std::pair(graph.deciders[node - nodes], 0);
+  });
+  return order;
+}
+
+// Returns whether each node joins branches. Sets the roots, in the driver's order, and the branch
+// of each node, an index into roots: the highest of those that it joins. Refuses a circle.
+std::vector<bool> find_joins(const std::vector<Nodes>& successors, const Nodes& driver_order,
+                             Nodes& roots, Nodes& branch) {
   const size_t count = successors.size();
   Nodes unmet(count);
   for (const Nodes& nodes : successors) {
@@ -50,10 +63,10 @@ std::vector<bool> find_joins(const std::vector<Nodes>& successors, Nodes& roots,
   }
   branch.assign(count, -1);
   std::vector<bool> joins(count);
-  for (size_t node = 0; node < count; ++node) {
+  for (const int32_t node : driver_order) {
     if (unmet[node] > 0) continue;
-    roots.push_back(static_cast<int32_t>(node));
-    branch[node] = static_cast<int32_t>(node);
+    branch[node] = static_cast<int32_t>(roots.size());
+    roots.push_back(node);
   }
   Nodes order = roots;
   for (size_t done = 0; done < order.size(); ++done) {
@@ -114,23 +127,14 @@ std::vector<bool> nodes_issued_by_driver(const std::vector<Nodes>& successors, c
   return is_issued;
 }
 
-// Returns the nodes that the driver issues, in its order: by number, and deciders before the node
-// before which they stand.
-std::vector<GraphOrder::Issued> issued_in_order(const Graph& graph,
+// Returns the nodes that the driver issues, in its order.
+std::vector<GraphOrder::Issued> issued_in_order(const Nodes& driver_order,
                                                 const std::vector<bool>& is_issued,
-                                                const Nodes& roots, const Nodes& branch) {
-  Nodes index_of_root(branch.size());  // among the roots
-  for (size_t k = 0; k < roots.size(); ++k) index_of_root[roots[k]] = static_cast<int32_t>(k);
+                                                const Nodes& branch) {
   std::vector<GraphOrder::Issued> issued;
-  for (size_t node = 0; node < branch.size(); ++node) {
-    if (is_issued[node])
-      issued.push_back({static_cast<int32_t>(node), index_of_root[branch[node]]});
+  for (const int32_t node : driver_order) {
+    if (is_issued[node]) issued.push_back({node, branch[node]});
   }
-  const auto position = [&](const GraphOrder::Issued& issued_node) {
-    const int32_t decider = issued_node.node - static_cast<int32_t>(graph.nodes.size());
-    return decider < 0 ? std::pair(issued_node.node, 1) : std::pair(graph.deciders[decider], 0);
-  };
-  std::ranges::stable_sort(issued, {}, position);
   return issued;
 }
 
@@ -145,13 +149,19 @@ Nodes queued_of(const Nodes& roots, const std::vector<bool>& no_kernel) {
   return order;
 }
 
-// Returns a topological order: among nodes that may come next, the lowest number comes first.
-Nodes topological_order(const std::vector<Nodes>& successors, const Nodes& roots) {
+// Returns a topological order: among nodes that may come next, the first in the driver's order
+// comes first.
+Nodes topological_order(const std::vector<Nodes>& successors, const Nodes& driver_order,
+                        const Nodes& roots) {
   Nodes unmet(successors.size());
+  Nodes position(successors.size());
+  for (size_t k = 0; k < driver_order.size(); ++k)
+    position[driver_order[k]] = static_cast<int32_t>(k);
   for (const Nodes& nodes : successors) {
     for (const int32_t node : nodes) ++unmet[node];
   }
-  std::priority_queue next(roots.begin(), roots.end(), std::greater<int32_t>());
+  const auto is_later = [&](const int32_t a, const int32_t b) { return position[a] > position[b]; };
+  std::priority_queue next(roots.begin(), roots.end(), is_later);
   Nodes order;
   while (!next.empty()) {
     order.push_back(next.top());
@@ -168,12 +178,14 @@ bool is_mark(const Node& node) {
   return std::holds_alternative<RecordEvent>(node) || std::holds_alternative<WaitEvent>(node);
 }
 
-// Returns the node that begins the last of the streams into which the driver divides the graph. A
-// node without a stream begins one. Then it passes its own on to a node without a stream: the last
-// join, or else the first direct dependent. Other direct dependents begin streams at once: all if a
-// join follows, else all but the last.
+// Returns the node that begins the last of the streams into which the driver divides the graph; -1:
+// the body of a conditional node begins it. `order`: all nodes, in topological order;
+// `first_decider`: deciders have the numbers from here on. A node without a stream begins one. Then
+// it passes its own on to a node without a stream: the last join, or else the first direct
+// dependent. Other direct dependents begin streams at once: all if a join follows, else all but the
+// last.
 int32_t first_of_last_stream(const std::vector<Nodes>& successors, const std::vector<bool>& joins,
-                             const Nodes& roots) {
+                             const Nodes& order, const int32_t first_decider) {
   int32_t last = -1;
   std::vector<bool> has_stream(successors.size());
   const auto begin = [&](const int32_t node) {
@@ -183,8 +195,9 @@ int32_t first_of_last_stream(const std::vector<Nodes>& successors, const std::ve
   };
   const auto is_join = [&](const int32_t node) { return joins[node]; };
   const auto has_none = [&](const int32_t node) { return !has_stream[node]; };
-  for (const int32_t node : topological_order(successors, roots)) {
+  for (const int32_t node : order) {
     begin(node);
+    if (node >= first_decider) last = -1;
     Nodes direct = successors[node];
     const Nodes joined = take_out(direct, is_join);  // the last one first
     std::ranges::sort(direct);
@@ -230,11 +243,13 @@ GraphOrder graph_order(const Graph& graph, const DeviceSpec& spec) {
   const auto nodes = static_cast<int32_t>(successors.size());
   GraphOrder order;
   Nodes branch;
-  std::vector<bool> joins = find_joins(successors, order.roots, branch);
+  const Nodes in_order = driver_order(graph);
+  std::vector<bool> joins = find_joins(successors, in_order, order.roots, branch);
+  const Nodes in_topological_order = topological_order(successors, in_order, order.roots);
   order.nodes = static_cast<int32_t>(graph.nodes.size());
   order.deciders = nodes_before_deciders(graph);
   if (std::ranges::any_of(graph.nodes, is_mark)) {
-    order.marks = topological_order(successors, order.roots);
+    order.marks = in_topological_order;
     std::erase_if(order.marks, [&](const int32_t node) {
       return node >= order.nodes || !is_mark(graph.nodes[node]);
     });
@@ -242,7 +257,7 @@ GraphOrder graph_order(const Graph& graph, const DeviceSpec& spec) {
   if (!spec.mechanisms.graph_branches) joins.assign(joins.size(), false);
   const std::vector<bool> no_kernel = nodes_without_kernel(graph, spec);
   const std::vector<bool> is_issued = nodes_issued_by_driver(successors, order.roots, no_kernel);
-  order.issued = issued_in_order(graph, is_issued, order.roots, branch);
+  order.issued = issued_in_order(in_order, is_issued, branch);
   order.queued = queued_of(order.roots, no_kernel);
   const int64_t relayed_ns = spec.relay_ns + spec.exit_latency_ns + spec.node_latency_ns;
   for (int32_t node = 0; node < nodes; ++node) {
@@ -277,7 +292,7 @@ GraphOrder graph_order(const Graph& graph, const DeviceSpec& spec) {
   }
   const int32_t last_root = order.roots[order.queued.back()];
   order.last_root_first =
-      !order.relays.empty() && first_of_last_stream(successors, joins, order.roots) == last_root;
+      first_of_last_stream(successors, joins, in_topological_order, order.nodes) == last_root;
   return order;
 }
 

@@ -19,9 +19,10 @@
 //      memory: where it goes to an idle SM, no launch enters that SM until it has left.
 //   6. Direct dependents start in the order of nodes, but taking out the joins changes it: from the
 //      last join to the first, the last dependent of the list moves to where the join was.
-//   7. The driver divides a graph in which branches join into streams. Its roots are launched in
-//      those that they begin. But when the graph is brought to the GPU, the last of all streams
-//      takes a hardware queue first, also if no root begins it.
+//   7. The driver divides a graph into streams, and so bodies of conditional nodes. Its roots are
+//      launched in those that they begin. But when a graph in which branches join, or one with
+//      conditional nodes, is brought to the GPU, the last of all streams takes a hardware queue
+//      first, also if no root begins it.
 //   8. Copies and memsets that are no kernels are issued by the driver, as roots are. So is what
 //      follows them. No relay starts these, but where they join branches it takes as long.
 //      Successors of a copy or memset start one after the other, too.
@@ -29,6 +30,8 @@
 //   9. Each time that a conditional node decides, a decider runs, a kernel of the driver. It is a
 //      node as others. So are the nodes of bodies. A root that decides starts one place later than
 //      the others.
+//  10. The last of all streams of a graph with conditional nodes first resets their conditions. The
+//      roots of the other streams wait for that.
 //
 // Source: traces ways/graphs; docs/explanation/graphs.md.
 #pragma once
@@ -59,9 +62,9 @@ struct GraphOrder {
     int32_t root;
   };
 
-  std::vector<int32_t> roots;     // in ascending order
+  std::vector<int32_t> roots;     // in the order in which the driver issues them
   std::vector<int32_t> queued;    // into roots, in the order in which they take hardware queues
-  bool last_root_first = false;   // where branches join: its stream is the last one of the graph
+  bool last_root_first = false;   // whether the last of these begins the last stream of all
   std::vector<Issued> issued;     // in this order
   std::vector<int32_t> marks;     // nodes that record events or wait for them, each behind those
                                   // that it waits for

@@ -23,6 +23,7 @@ enum class OperationKind : uint8_t {
   write_value,
   wait_value,
   timed_record,
+  condition_reset,  // of the conditional nodes of a graph
 };
 
 // How far an operation must have advanced before a dependent may start.
@@ -57,6 +58,7 @@ struct Operation {
   // Used by nodes of graphs.
   int32_t graph = -1;          // index of the begin of its graph
   bool follows_nodes = false;  // whether it follows other nodes, and so takes no queue
+  int32_t reset = -1;          // of conditions in its graph, for which it waits
   bool is_prepared = false;    // whether a copy begins as soon as it reaches the GPU
 
   // Dependencies and dependents.
@@ -76,10 +78,10 @@ struct Operation {
   int64_t done_ns = -1;       // dependents know that it is over
 
   bool is_launch() const { return kind == OperationKind::launch; }
-  // Returns whether it writes a value or a time stamp in memory, or waits for a value.
+  // Returns whether its stream writes memory or waits for a value there.
   bool is_memory_operation() const {
     return kind == OperationKind::write_value || kind == OperationKind::wait_value ||
-           kind == OperationKind::timed_record;
+           kind == OperationKind::timed_record || kind == OperationKind::condition_reset;
   }
   bool done() const { return done_ns >= 0; }
   bool has_reached(const Milestone milestone) const {

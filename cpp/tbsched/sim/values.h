@@ -36,10 +36,11 @@ class Values {
   void add(const OperationOfGpu operation, const WaitValue& wait) {
     requests_.try_emplace(operation, Request{wait.name, wait.value, requests_.size()});
   }
-  // Notes that an operation writes a time stamp, for which no stream waits.
-  void add(const OperationOfGpu operation, const RecordEvent& /*record*/) {
+  // Notes that an operation writes what no stream waits for.
+  void add(const OperationOfGpu operation) {
     requests_.try_emplace(operation, Request{{}, 0, requests_.size()});
   }
+  void add(const OperationOfGpu operation, const RecordEvent& /*record*/) { add(operation); }
   bool empty() const { return requests_.empty(); }
   // Notes that an operation begins. Returns false if it has begun before.
   bool begin(const OperationOfGpu operation) { return begun_.insert(operation).second; }

@@ -56,8 +56,11 @@ void WaitLog::log_waits_before_placement(const int32_t launch, const int32_t ind
   }
   until(operation.held_until_ns, operation.follows_nodes ? Refusal::node : Refusal::hardware_queue,
         operation.held_by);
-  if (queues.seen_ns(index) > from) {
-    from = queues.seen_ns(index);
+  // What the GPU itself needs to go on belongs to the wait before it.
+  const bool resets = operation.reset >= 0 && operations[operation.reset].done_ns > from;
+  const int64_t ready_ns = resets ? clock_.now() : queues.seen_ns(index);
+  if (ready_ns > from) {
+    from = ready_ns;
     if (waits_.size() > first) waits_.back().end_ns = from;
   }
   until(clock_.now(), Refusal::grids, -1);

@@ -149,6 +149,10 @@ class DeviceFields:
         conditional_ns: additional time from a node to the one that follows it where a conditional
             node of a graph decides in between, once: before its body, between two runs of it, or
             after it.
+        condition_reset_ns: how long the last stream of a graph takes to reset the conditions of its
+            conditional nodes, before its own nodes may start.
+        condition_reset_latency_ns: from the end of that reset until a node at the beginning of
+            another stream of the graph may start.
         host_function_latency_ns: from when work before a host function is known to be over until
             the driver calls the function, if its thread sleeps.
         host_function_direct_ns: the same for a host function that waits for nothing when it is
@@ -298,6 +302,8 @@ class DeviceFields:
     node_places: int = 6
     relay_ns: int = 0
     conditional_ns: int = 0
+    condition_reset_ns: int = 0
+    condition_reset_latency_ns: int = 0
     host_function_latency_ns: int = 0
     host_function_direct_ns: int = 0
     host_function_turn_ns: int = 0
@@ -433,6 +439,8 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "node_places", "int", "as on the H200", rule="graphs", when="graph"),
     Field("scheduler", "relay_ns", "ns", "not measured", rule="graphs", when="graph"),
     Field("scheduler", "conditional_ns", "ns", "not measured", rule="conditional nodes", when="conditional"),
+    Field("scheduler", "condition_reset_ns", "ns", "not measured", rule="conditional nodes", when="conditional"),
+    Field("scheduler", "condition_reset_latency_ns", "ns", "not measured", rule="conditional nodes", when="conditional"),
     Field("scheduler", "host_function_latency_ns", "ns", "not measured", rule="host functions", when="host_function"),
     Field("scheduler", "host_function_direct_ns", "ns", "not measured", rule="host functions", when="host_function"),
     Field("scheduler", "host_function_turn_ns", "ns", "not measured", rule="host functions", when="host_function"),

@@ -316,3 +316,52 @@ def test_a_loop_hands_its_turn_on() -> None:
     for trace in loops:
         for seen, expected in zip(trace, predict_as_recorded(trace, H200), strict=True):
             np.testing.assert_array_equal(seen.smid, expected.smid)
+
+
+def root_error_ns(traces: list[Trace], spec: DeviceSpec) -> float:
+    """By how much the starts of a graph's roots behind a kernel are predicted wrong, on average."""
+    errors = []
+    for trace in traces:
+        played = predict_as_recorded(trace, spec)
+        (launched,) = [event for event in trace.sequence if isinstance(event, GraphLaunch)]
+        followers = {after for _, after in launched.graph._decided_edges}
+        for node in set(range(len(launched.launches))) - followers:
+            seen, expected = (
+                run[1 + node].start_ns.min() - run[0].end_ns.max() for run in (trace, played)
+            )
+            errors.append(abs(seen - expected))
+    return mean(errors)
+
+
+def test_conditions_are_reset_before_roots_behind_a_kernel() -> None:
+    """Graphs of one to six roots of one block, with and without conditional nodes."""
+    plain, decided = [], []
+    for trace in load_traces(WAYS / "forks-h200.jsonl.xz"):
+        for launched in trace.sequence[1:]:
+            if isinstance(launched, GraphLaunch):
+                (decided if launched.graph.has_conditionals else plain).append(trace)
+    assert (len(plain), len(decided)) == (96, 256)
+    never = replace(H200, condition_reset_ns=0)
+    assert root_error_ns(plain, H200) < 1_400
+    assert root_error_ns(decided, H200) < 1_200
+    assert root_error_ns(decided, never) > 2_300
+
+
+def test_conditions_of_a_graph_that_waits_for_nothing_hold_no_root() -> None:
+    """Such roots start when the driver submits them, and kernels that follow in time."""
+    alone = [
+        trace
+        for trace in load_traces(WAYS / "forks-h200.jsonl.xz")
+        if isinstance(trace.sequence[0], GraphLaunch)
+    ]
+    assert len(alone) == 132
+    late_ns = []
+    for trace in alone:
+        played = predict_as_recorded(trace, H200)
+        seen, expected = (
+            np.array([placed.start_ns.min() - run[0].start_ns.min() for placed in run])
+            for run in (trace, played)
+        )
+        late_ns.append(np.abs(seen - expected).max())
+    assert np.median(late_ns) < 600
+    assert np.percentile(late_ns, 90) < 1_500

@@ -146,6 +146,7 @@ COSTS = {
     "no-graph-copies": set(),  # timed sequences show it, and the next one: test_recorded_graphs,
     "no-graph-branches": set(),
     "joins-turn-nothing": set(),
+    "no-condition-reset": set(),  # test_recorded_graphs
     "no-copy-engines": set(),  # test_recorded_copies
     "no-copy-kernels": set(),  # likewise, and the next three
     "copy-channel-per-stream": set(),

@@ -16,6 +16,7 @@ from tbsched.prediction.predict import predict
 from tbsched.prediction.tables import predict_until_refused
 from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import FIELDS, LAUNCH, EventTable
+from tbsched.program.events.graph import Conditional
 from tbsched.program.events.transfers import Transfer, transfer_key
 from tbsched.program.sequence import GraphLaunch, HostFunction, WaitValue
 from tbsched.program.written import given_fields
@@ -149,6 +150,8 @@ class Covering:
                 ways |= ways_of_launch
             if isinstance(event, GraphLaunch):
                 self.found.ways["graph"] += len(event.launches)
+                if any(isinstance(part, Conditional) for part in event.graph.parts):
+                    ways.add("conditional")
             elif isinstance(event, Transfer):
                 self.found.ways[transfer_key(event)] += 1
             elif isinstance(event, WaitValue):
