@@ -272,7 +272,12 @@ def test_grid_of_several_waves_without_code_ends_if_other_work_takes_time(tmp_pa
     assert found.kind == "not_hanging"
     assert any("Whether gemm waits" in each for each in found.unseen)
     assert of(tmp_path, *with_code("acquires", 1, 13), unknown).kind == "inside_kernel"
-    assert of(tmp_path, unknown).kind == "room"
+    alone = of(tmp_path, unknown)
+    assert alone.kind == "room"
+    assert alone.reason.endswith("unless gemm is only slow")
+    assert "The code of gemm: whether it waits for others, or computes." in alone.unseen
+    spins = of(tmp_path, *with_code("acquires", 1, 13), issued(2, 14, "gemm", 5120, 1024))
+    assert "only slow" not in spins.reason
 
 
 def test_rank_that_computes_lets_another_wait(tmp_path: Path) -> None:

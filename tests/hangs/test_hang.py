@@ -84,9 +84,9 @@ def test_room_names_blocks_and_what_binds(tmp_path: Path) -> None:
 def test_room_names_all_that_binds_on_every_sm(tmp_path: Path) -> None:
     work = issued(1, 13, "work", 264, 1024, registers=10)
     found = of(tmp_path, work, issued(2, 14, "schedule", 2, 128, registers=10))
-    assert found.reason.endswith("no SM has room for one more (configuration and warps)")
+    assert "no SM has room for one more (configuration and warps)" in found.reason
     found = of(tmp_path, work, issued(2, 14, "work again", 2, 1024, registers=10))
-    assert found.reason.endswith("no SM has room for one more (warps)")
+    assert "no SM has room for one more (warps)" in found.reason
 
 
 def test_changes_that_were_not_tried_are_said(

@@ -8,6 +8,7 @@ from tbsched.hangs.fixes import fixes_for
 from tbsched.hangs.hang import LEGACY, QUEUE, ROOM, NeverStarts
 from tbsched.hangs.replay import OWN_ORDER, Stranded
 from tbsched.hangs.rules.finding import NOTHING, Finding
+from tbsched.hangs.unfinished import LAUNCH, name_of
 
 _KIND_OF = {"hardware_queue": QUEUE, "legacy_stream": LEGACY}
 
@@ -31,9 +32,14 @@ def never_starts(evidence: Evidence) -> Finding:
         f"Whether blocks of {name} wait only for blocks before them, as those of a chained scan "
         "do: each then ends in its turn, and the program is slow."
     )
+    condition, unread_code = "", ""
+    if unread := _unread(evidence):
+        condition = f"; unless {listed(unread)} {'is' if len(unread) == 1 else 'are'} only slow"
+        unread_code = f"The code of {listed(unread)}: whether it waits for others, or computes."
     return Finding(
         kind=kind,
-        reason=f"{missing:,} of {counted(rows[0].blocks, 'block')} of {name} never start: {why}",
+        reason=f"{missing:,} of {counted(rows[0].blocks, 'block')} of {name} never start: {why}"
+        f"{condition}",
         stranded=rows,
         fixes=fixes,
         proof=(
@@ -44,8 +50,22 @@ def never_starts(evidence: Evidence) -> Finding:
         unseen=(
             *((chained,) if 0 < missing < rows[0].blocks else ()),
             *((not_tried,) if not_tried else ()),
+            *((unread_code,) if unread_code else ()),
         ),
     )
+
+
+def _unread(evidence: Evidence) -> list[str]:
+    """Returns the names of the kernels that stay on the GPU, if nothing shows that they wait: the
+    code of none is known, nothing else stays, and no debugger was there."""
+    if evidence.snapshot is not None:
+        return []
+    begun = [k for k, blocks in evidence.never_start.items() if blocks < evidence.issued[k].blocks]
+    stay = evidence.running(*{each.what for each in evidence.issued})
+    stay += [evidence.issued[k] for k in begun]
+    if any(each.what != LAUNCH or evidence.code_of(each) is not None for each in stay):
+        return []
+    return list(dict.fromkeys(map(name_of, stay)))
 
 
 def _causes(stranded: Stranded) -> list[str]:
