@@ -372,5 +372,163 @@ FIFTH = {
     "numba_passed_on": SLOW,
 }
 
-SETS = {"second": SECOND, "third": THIRD, "fourth": FOURTH, "fifth": FIFTH}
-TRUTH = SECOND | THIRD | FOURTH | FIFTH
+SIXTH = {
+    # Hand-made grid barrier in countPasses over 300 blocks of 100 KB dynamic shared memory: 2
+    # blocks an SM, 264 resident, the waiting blocks hold the SMs
+    "particle_sort_passes": room("countPasses", 36, 300, "shared_memory"),
+    # 132 resident executors with 120 KB shared memory fill all SMs and wait for requests; tokenize
+    # (110 KB a block) fits on no SM
+    "inference_slots": room("tokenize", 24, 24, "shared_memory"),
+    # Block b waits for block b+1; 280 blocks of 1024 threads, 264 fit, so the last ones, on which
+    # all wait, never start
+    "upper_solve": room("backSubstitute", 16, 280, "threads"),
+    # All 4352 one-warp blocks must report before a level ends, but only 32 blocks an SM (4224) fit
+    "bfs_frontier": room("expandLevels", 128, 4352, "blocks"),
+    # The low 132 blocks (512 threads, 128 registers: one an SM) wait for panels which the last 18
+    # blocks make, and these never start
+    "tile_factory": room("multiplyTiles", 18, 150, "registers"),
+    # 132 blocks in clusters of 4 at one block an SM (200 KB): clusters don't span GPCs, so at most
+    # 32 clusters are resident and the grid-wide step counter is never reached
+    "stencil_dsm": room("heatSteps", 4, 132, "clusters"),
+    # ProbeKeys (carveout max L1) runs on every SM and waits for partitionKeys, which needs 96 KB
+    # shared memory: no SM can change its carveout while probeKeys runs
+    "feature_join": room("partitionKeys", 32, 32, "shared_memory"),
+    # 400 blocks with 72 KB shared memory (3 an SM, 396 resident) wait for their neighbours; the
+    # last four never start
+    "lattice_relax": room("relax", 4, 400, "shared_memory"),
+    # Suffix scan: program i waits for i+1; 608 programs of 512 threads, only 528 fit
+    "discounted_returns": room("returns_kernel", 80, 608, "threads"),
+    # 264 blend blocks of 1024 threads take all thread slots and wait for decode, none of whose
+    # blocks can start
+    "frame_pipeline": room("decode", 66, 66, "threads"),
+    # CUDA_DEVICE_MAX_CONNECTIONS=1: lidarSweep stands in the one hardware queue behind detect,
+    # which waits for fuseCamera, which waits for lidarSweep
+    "sensor_fusion": queue(),
+    # 96 streams on 32 hardware queues: the forecast of a later member stands behind writeOut of an
+    # earlier one whose forecast waits for all members
+    "ensemble_members": queue(),
+    # The copy of the gain table is enqueued in the same stream behind mixBlock, which polls for it
+    "audio_mixer": queue(),
+    # In the graph rotateFactors depends on power -> butterfly, and butterfly waits for
+    # rotateFactors
+    "spectral_graph": queue(),
+    # Rank 1's stream waits for an event that rank 0 records behind its wait for the value which
+    # rank 1 would write (no kernel runs)
+    "tensor_exchange": queue(),
+    # Backward_chunk stands behind a wait for the event recorded after reduce_bucket, which polls
+    # for backward_chunk
+    "bucketed_backward": queue(),
+    # Round robin over 4 streams puts factor_block in the stream behind update_block, which polls
+    # for it
+    "task_pool": queue(),
+    # The weights are copied in the legacy default stream, which waits for the blocking stream in
+    # which filterTracks polls for them
+    "radar_tracker": LEGACY,
+    # A memset in the default stream between two blocking streams: it waits for pushParticles, and
+    # solveField waits for it
+    "plasma_step": LEGACY,
+    # EntropyCode runs in the default stream; the library's blocking stream waits for it, and it
+    # waits for transformBlocks there
+    "codec_blocks": LEGACY,
+    # The begin event is recorded in the legacy stream, so it waits for refinePose in a blocking
+    # stream; keypoints waits for the event
+    "pose_estimator": LEGACY,
+    # The tick is written in CuPy's null stream, which waits for match_auction in a blocking stream
+    "order_matching": LEGACY,
+    # Torch's default (legacy) stream waits for fir_filter in a blocking CuPy stream, which polls
+    # the cursor torch would move
+    "torch_cupy_filter": LEGACY,
+    # The first launch of refineCells (lazy loading, 4 KB local memory) waits for smooth, which
+    # waits for refineCells
+    "mesh_smoother": LOADING_IN_CALL,
+    # The first use of updateCentroids (occupancy query / launch) loads it while assignResident
+    # waits for the word the host writes afterwards
+    "streaming_kmeans": LOADING_IN_CALL,
+    # A PTX module is loaded while aggregate runs and waits for the module's kernel
+    "expr_engine": LOADING_IN_CALL,
+    # A stage kernel is compiled and loaded for the first time while hold_window waits for it
+    "signal_chain": LOADING_IN_CALL,
+    # The first torch.sort loads its kernels while clip_gate waits for the version the host raises
+    # after the sort
+    "online_quantiles": LOADING_IN_CALL,
+    # The host waits for the event behind consumeBatch before it rings the doorbell consumeBatch
+    # polls
+    "doorbell_pipeline": host(None),
+    # CudaFree waits for the resident renderer, which waits for the word the host writes after
+    # cudaFree
+    "tile_streamer": host(None),
+    # The query thread holds the mutex while it synchronises on scanCatalog; the ingest thread needs
+    # the mutex to raise the generation scanCatalog polls
+    "shared_catalog": host(None),
+    # Host function onPacked waits for an acknowledgement which a later host function of the same
+    # stream gives
+    "log_shipper": host(None),
+    # CudaStreamSynchronize waits for a stream which stands in cuStreamWaitValue32 for the word the
+    # host writes afterwards (no kernel runs)
+    "sim_coupler": host(None),
+    # Write_records waits for room in the pinned ring, the host drains it only after
+    # stream.synchronize()
+    "ring_telemetry": host(None),
+    # Loss.item() waits behind momentum_step, which polls the pinned step word that the host writes
+    # after item()
+    "adaptive_lr": host(None),
+    # Main waits for the result of the worker, the worker synchronises on score_request, which polls
+    # the query id main would write afterwards
+    "request_broker": host(None),
+    # The loader warps stand at __syncthreads while the compute warps spin on a shared flag that is
+    # set after it
+    "tile_loader": INSIDE,
+    # The barrier is initialised for 160 arrivals but the block has 128 threads
+    "gemm_stages": INSIDE,
+    # Lock order: each block holds its shard and waits for the next one's, a cycle over 64 blocks
+    "ledger_transfer": INSIDE,
+    # The producer block returns at its job limit without closing the queue; the tracing blocks wait
+    # on
+    "render_queue": INSIDE,
+    # Bisection with lo = mid never ends when hi = lo + 1
+    "quantile_search": INSIDE,
+    # The poll of epochDone is a plain load that the compiler hoists out of the loop, so the
+    # checkpoint block never sees the finished epochs
+    "checkpoint_writer": INSIDE,
+    # Sender and receiver compute the slot with different depths (32 and 64), so flags land in words
+    # nobody reads
+    "shard_allreduce": INSIDE,
+    # Newton's iteration is caught in the 2-cycle 0, 1 of x^3 - 2x + 2 and the step cap is off
+    "root_polish": INSIDE,
+    # __syncwarp with the full mask while holding a lock for which the other lanes of the warp spin
+    "histogram_merge": INSIDE,
+    # With the wrap-around each tile of a row waits for its left neighbour: a cycle
+    "wavefront_periodic": INSIDE,
+    # The meeting counter is not cleared before the second launch, and the programs wait for
+    # equality with a value already passed
+    "layernorm_fused": INSIDE,
+    # One kernel of about 22 s with progress in registers only
+    "collatz_census": SLOW,
+    # 110 critical sections of 0.2 s one after the other, by ticket lock
+    "seat_booking": SLOW,
+    # Chained look-back over 6000 blocks of about 4 ms each
+    "carry_chain": SLOW,
+    # 44 host functions of 0.5 s each in the stream
+    "archive_writer": SLOW,
+    # Spin wait that a host thread satisfies after 21 s
+    "auction_close": SLOW,
+    # Many short kernels, about 23 s, with one wait at the end
+    "md_steps": SLOW,
+    # One kernel of about 25 s with progress in shared memory only
+    "rule_automaton": SLOW,
+    # Stack_traces waits about 21 s for the migrate kernel beside it, which ends
+    "seismic_gate": SLOW,
+    # One Triton kernel of about 22 s which writes its progress to memory
+    "power_iteration": SLOW,
+    # About 24 s of ordinary training steps with one wait at the end
+    "wide_mlp_training": SLOW,
+    # Two resident kernels take turns for about 22 s
+    "duet_turns": SLOW,
+    # Chain of 48 stages of 0.46 s over three streams by events
+    "relay_stages": SLOW,
+    # Resident kernel fed with one item every 0.5 s, 44 items
+    "paced_feeder": SLOW,
+}
+
+SETS = {"second": SECOND, "third": THIRD, "fourth": FOURTH, "fifth": FIFTH, "sixth": SIXTH}
+TRUTH = SECOND | THIRD | FOURTH | FIFTH | SIXTH
