@@ -9,6 +9,7 @@ import numpy as np
 
 from tbsched.advice.account.account import Account
 from tbsched.advice.account.labels import Labels
+from tbsched.advice.explain.call_windows import longer_seconds, window_seconds
 from tbsched.advice.explain.explanation import Cause
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.fitting.coarse import blocks_at_once
@@ -70,6 +71,10 @@ class Facts:
         start_ns, end_ns: when its kernel ran, int64.
         arrived_ns: when it reached the GPU, float64.
         long_calls: calls that kept the host long.
+        window_seconds: from the last call of its host to each call by the profile, float64
+            (events,); NaN: unknown.
+        longer_seconds: by how many each call took longer than predicted, float64 (events,); below
+            0: it took less, NaN: unknown. Before launches and copies the gap is longer by it.
         event: the place of its event in the sequence, int64.
         before: what comes before it in its stream, or in its graph, and ended last, int64: a
             launch, -2 - k for transfer k, or ``NOTHING``.
@@ -88,6 +93,8 @@ class Facts:
     end_ns: Int64Array
     arrived_ns: Float64Array
     long_calls: LongCalls
+    window_seconds: Float64Array
+    longer_seconds: Float64Array
     event: Int64Array
     before: Int64Array
     free_ns: Int64Array
@@ -112,8 +119,10 @@ class Facts:
         long_calls = LongCalls.of(program, np.maximum(call, 0))
         return cls(
             program, spec, prediction, account, labels, start, end, arrival_ns, long_calls,
-            np.array(order.event), np.array(order.before), np.array(order.free_ns),
-            np.array(starts), prediction.waits["launch"].copy(), names_of(program),
+            window_seconds(program, account.activity),
+            longer_seconds(program, prediction, account.activity), np.array(order.event),
+            np.array(order.before), np.array(order.free_ns), np.array(starts),
+            prediction.waits["launch"].copy(), names_of(program),
         )  # fmt: skip
 
     @property

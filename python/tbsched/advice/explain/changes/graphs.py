@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tbsched.advice.explain.changes.host_windows import windows_before_calls
+from tbsched.advice.explain.call_windows import windows_before_calls
 from tbsched.advice.explain.changes.proposal import MAX_PAUSE_SECONDS, Proposal
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
@@ -82,7 +82,7 @@ def _behind_other_calls(facts: Facts) -> set[int]:
         thread: np.sort(host["end_ns"][is_other & (host["thread"] == thread)])
         for thread in facts.account.times.lines
     }
-    all_windows, threads = windows_before_calls(facts)
+    all_windows, threads = windows_before_calls(facts.program, activity)
     for thread, others in ends.items():
         before = all_windows.select(threads == thread)
         first = np.searchsorted(others, before.begin, side="right")

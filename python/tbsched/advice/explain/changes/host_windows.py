@@ -7,30 +7,13 @@ from typing import TypeAlias
 import numpy as np
 
 from tbsched.advice.account.intervals import Intervals, concatenated, gaps, joined, overlaps
+from tbsched.advice.explain.call_windows import windows_before_calls
 from tbsched.advice.explain.facts import Facts
 from tbsched.program.activity import UNKNOWN
-from tbsched.program.arrays import BoolArray, Int64Array
+from tbsched.program.arrays import BoolArray
 
 # By thread of ``activity.host`` its times, sorted and disjoint.
 Times: TypeAlias = dict[int, Intervals]
-
-
-def windows_before_calls(facts: Facts) -> tuple[Intervals, Int64Array]:
-    """Returns the times before known calls since their host's last call returned, and threads.
-
-    Also returns the thread of each, a number of ``activity.host``; ``of`` is the place of the
-    event. In the order of events.
-    """
-    calls = facts.calls
-    known = np.flatnonzero(calls != UNKNOWN)
-    rows = facts.account.activity.host[calls[known]]
-    begin, end = rows["begin_ns"].copy(), rows["begin_ns"]
-    hosts = np.array([getattr(event, "host", 0) for event in facts.program.sequence])[known]
-    for host in np.unique(hosts).tolist():
-        of_host = np.flatnonzero(hosts == host)
-        returned = np.maximum.accumulate(rows["end_ns"][of_host])
-        begin[of_host[1:]] = np.minimum(returned[:-1], end[of_host[1:]])
-    return Intervals(begin, end, known), rows["thread"].astype(np.int64)
 
 
 def times_of_rows(facts: Facts, chosen: BoolArray) -> Times:
@@ -50,12 +33,13 @@ def unrecorded_times(facts: Facts) -> Times:
 
 
 def gaps_without(facts: Facts, times: Times, at_least_ns: int = 0) -> tuple[float, ...]:
-    """Returns the gaps between calls, in seconds, without long parts in some times."""
+    """Returns the gaps between calls, in seconds, without long parts in some times. One that was
+    fitted may be shorter than its parts: then it is below 0."""
     gaps_ = np.array(facts.program.host)
-    all_windows, threads = windows_before_calls(facts)
+    all_windows, threads = windows_before_calls(facts.program, facts.account.activity)
     for thread, times_ in times.items():
         windows_ = all_windows.select(threads == thread)
         parts = overlaps(windows_, times_)
         parts = parts.select(parts.end - parts.begin >= at_least_ns)
         np.subtract.at(gaps_, windows_.owner[parts.first], (parts.end - parts.begin) / 1e9)
-    return tuple(np.maximum(gaps_, 0.0).tolist())
+    return tuple(gaps_.tolist())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +22,8 @@ class Edits:
 
     Attributes:
         events: by its place what an event becomes; None: it goes.
-        gaps: before each event of the program as it is, in seconds.
+        gaps: before each event of the program as it is, in seconds; below 0: more than all of a
+            fitted gap is taken away.
     """
 
     events: Mapping[int, Event | None]
@@ -92,7 +94,7 @@ def joined_proposal(facts: Facts, first: Proposal, second: Proposal) -> Proposal
             return None
         events[place] = None if events.get(place, event) is None else event
     gaps = tuple(
-        max(0.0, a + b - given)  # both save their part of it
+        a + b - given  # both save their part of it
         for a, b, given in zip(first.edits.gaps, second.edits.gaps, facts.program.host, strict=True)
     )
     conditions = dict.fromkeys(each for each in (first.condition, second.condition) if each)
@@ -115,19 +117,39 @@ def relaunched(
 
 def _applied(facts: Facts, edits: Edits) -> Changed:
     """Returns the changed program and its gaps. The time before a call that is not made passes
-    before the next one of its thread."""
+    before the next one of its thread.
+
+    A gap has more than the time between two calls: by what the call itself took longer than it is
+    predicted to, and what calls before a launch did. That goes with those calls.
+    """
     events: list[Event] = []
     gaps: list[float] = []
     kept: dict[int, float] = {}
-    for place, (event, gap) in enumerate(zip(facts.program.sequence, edits.gaps, strict=True)):
+    unfitted: set[int] = set()  # threads without a call since their last launch
+    rows = zip(
+        facts.program.sequence, edits.gaps, facts.program.host, facts.window_seconds.tolist(),
+        facts.longer_seconds.tolist(), strict=True,
+    )  # fmt: skip
+    for place, (event, gap, fitted, window, longer) in enumerate(rows):
         host = getattr(event, "host", 0)
         made = edits.events.get(place, event)
         if made is None:
-            kept[host] = kept.get(host, 0.0) + gap
-        else:
+            kept[host] = kept.get(host, 0.0) + max(0.0, _shifted(gap, fitted, window))
+        elif event.launches and host in unfitted:
+            gap = _shifted(gap, fitted, window + longer)
+        if event.launches:
+            unfitted.discard(host)
+        elif made is None:
+            unfitted.add(host)
+        if made is not None:
             events.append(made)
-            gaps.append(gap + kept.pop(host, 0.0))
+            gaps.append(max(0.0, gap) + kept.pop(host, 0.0))
     return Sequence(events), tuple(gaps)
+
+
+def _shifted(gap: float, given: float, base: float) -> float:
+    """Returns a changed gap, relative to another one than that given; NaN: to the given one."""
+    return gap if math.isnan(base) else base + gap - given
 
 
 def free_stream(facts: Facts) -> int:
