@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tbsched.advice.explain.call_windows import windows_before_calls
+from tbsched.advice.explain.call_windows import ASKS, windows_before_calls
 from tbsched.advice.explain.changes.proposal import MAX_PAUSE_SECONDS, Proposal
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
@@ -19,8 +19,7 @@ from tbsched.program.sequence import Copy, Event, Graph, Launch, Memset, Sequenc
 
 # Calls that ask and set, and those of events that nobody waits for.
 _HARMLESS = re.compile(
-    r"(cuda|cu)(Get|PeekAtLastError|Occupancy|FuncGet|FuncSet|DeviceGet|CtxGet|StreamGet|StreamIsCapturing|"
-    r"EventRecord|EventQuery|EventCreate|EventDestroy|KernelGet|TensorMapEncode|PointerGet|"
+    rf"{ASKS.pattern}|(cuda|cu)(FuncSet|EventRecord|EventCreate|EventDestroy|TensorMapEncode|"
     r"Launch|.*LaunchKernel)"
 )
 _MIN_LAUNCHES = 4  # launches of a graph

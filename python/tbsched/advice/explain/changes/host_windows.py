@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import TypeAlias
 
 import numpy as np
 
-from tbsched.advice.account.intervals import Intervals, concatenated, gaps, joined, overlaps
-from tbsched.advice.explain.call_windows import windows_before_calls
+from tbsched.advice.account.intervals import (
+    Intervals,
+    concatenated,
+    gaps,
+    joined,
+    numbered,
+    overlaps,
+)
+from tbsched.advice.explain.call_windows import preludes, windows_before_calls
 from tbsched.advice.explain.facts import Facts
 from tbsched.program.activity import UNKNOWN
 from tbsched.program.arrays import BoolArray
 
+_WAITS = re.compile(r"cu(da)?(Device|Ctx|Thread|Stream|Event)Synchronize")
 # By thread of ``activity.host`` its times, sorted and disjoint.
 Times: TypeAlias = dict[int, Intervals]
 
@@ -30,6 +40,38 @@ def unrecorded_times(facts: Facts) -> Times:
     known = [line.select(line.owner != UNKNOWN) for line in lines.values()]
     busy = joined(concatenated(known))
     return dict.fromkeys(lines, gaps(busy, -(2**62), 2**62))
+
+
+def times_of_calls(facts: Facts, places: Iterable[int]) -> Times:
+    """Returns the times that go with the calls of some events: what leads to each, and a wait right
+    behind it that is no event of its own."""
+    activity, calls = facts.account.activity, facts.calls
+    host = activity.host
+    rows = np.sort(calls[[*places]])
+    rows = rows[rows != UNKNOWN]
+    is_wait = np.array([_WAITS.match(name) is not None for name in activity.names], np.bool_)
+    waits = np.setdiff1d(np.flatnonzero(is_wait[host["name"]]), calls)
+    times: Times = {}
+    for thread in np.unique(host["thread"][rows]).tolist():
+        own = rows[host["thread"][rows] == thread]
+        made = calls[(calls != UNKNOWN) & (host["thread"][calls] == thread)]
+        made = made[np.argsort(host["end_ns"][made], kind="stable")]
+        behind = waits[host["thread"][waits] == thread]
+        last = np.searchsorted(host["end_ns"][made], host["begin_ns"][behind], side="right") - 1
+        behind_own = (last >= 0) & np.isin(made[last], own)
+        begin = np.append(preludes(activity, own), host["end_ns"][made[last[behind_own]]])
+        end = np.append(host["begin_ns"][own], host["end_ns"][behind[behind_own]])
+        times[thread] = joined(numbered(begin, end))
+    return times
+
+
+def with_preludes(facts: Facts, times: Times) -> Times:
+    """Returns times of rows of ``activity.host``, their owners, with what leads to each."""
+    activity = facts.account.activity
+    return {
+        thread: joined(line._replace(begin=np.minimum(line.begin, preludes(activity, line.owner))))
+        for thread, line in times.items()
+    }
 
 
 def gaps_without(facts: Facts, times: Times, at_least_ns: int = 0) -> tuple[float, ...]:

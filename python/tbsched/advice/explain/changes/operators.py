@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from tbsched.advice.account.intervals import Intervals
-from tbsched.advice.explain.changes.host_windows import Times, gaps_without
+from tbsched.advice.explain.changes.host_windows import Times, gaps_without, with_preludes
 from tbsched.advice.explain.changes.proposal import Proposal, edited
 from tbsched.advice.explain.facts import Facts
 from tbsched.counting import counted
@@ -63,7 +63,7 @@ def propose_no_operators(facts: Facts, waits: list[int]) -> Iterator[Proposal]:
             f"without {counted(len(rows), 'call')} of {words}, which wait for the GPU",
             dict.fromkeys(places.tolist()),
             "if the host does not use what the GPU has computed by then",
-            gaps_without(facts, _joined_reads(facts, rows, places)),
+            gaps_without(facts, with_preludes(facts, _joined_reads(facts, rows, places))),
         )
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tbsched.advice.explain.changes.host_windows import gaps_without, times_of_calls
 from tbsched.advice.explain.changes.operators import without_host_wait
 from tbsched.advice.explain.changes.proposal import Proposal, edited
 from tbsched.advice.explain.explanation import Cause
@@ -17,7 +18,6 @@ from tbsched.program.activity import OPERATOR, UNKNOWN
 from tbsched.program.sequence import Copy, Event, HostCall, Synchronize
 
 _VALUE_BYTES = 16  # of the largest single value, a complex number of two doubles
-CALL_SECONDS = 2e-5  # seconds; of Python before cudaDeviceSynchronize: 9 to 11 us on hosts of H100s
 
 
 def pure_waits(facts: Facts, host: int) -> dict[int, Event | None]:
@@ -33,12 +33,9 @@ def pure_waits(facts: Facts, host: int) -> dict[int, Event | None]:
 
 
 def gaps_without_waits(facts: Facts, changed: dict[int, Event | None]) -> tuple[float, ...]:
-    """Returns the gaps between calls, in seconds, without those that only lead to a wait."""
-    gaps = [*facts.program.host]
-    for place, event in changed.items():
-        if event is None and gaps[place] <= CALL_SECONDS:
-            gaps[place] = 0.0
-    return tuple(gaps)
+    """Returns the gaps between calls, in seconds, without what leads to calls that are not made."""
+    removed = [place for place, event in changed.items() if event is None]
+    return gaps_without(facts, times_of_calls(facts, removed))
 
 
 def propose_later_waits(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
