@@ -14,8 +14,9 @@ from tbsched.advice.explain.changes.host_windows import (
     times_of_rows,
     unrecorded_times,
 )
-from tbsched.advice.explain.changes.operators import propose_no_operators, without_host_wait
+from tbsched.advice.explain.changes.operators import without_host_wait
 from tbsched.advice.explain.changes.proposal import Proposal, edited, relaunched
+from tbsched.advice.explain.changes.reads import propose_no_operators
 from tbsched.advice.explain.changes.waits import gaps_without_waits, pure_waits
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts

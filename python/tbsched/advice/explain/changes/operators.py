@@ -1,4 +1,4 @@
-"""Operators that wait for the GPU: without them, or without what they find out."""
+"""Operators whose results the host waits for: without them, or without what they find out."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from dataclasses import replace
 import numpy as np
 
 from tbsched.advice.account.intervals import Intervals
-from tbsched.advice.explain.changes.host_windows import Times, gaps_without, with_preludes
+from tbsched.advice.explain.changes.host_windows import Times, gaps_without
 from tbsched.advice.explain.changes.proposal import Proposal, edited
 from tbsched.advice.explain.facts import Facts
 from tbsched.counting import counted
-from tbsched.prediction.calls import waits_for_gpu
 from tbsched.program.activity import OPERATOR, UNKNOWN
 from tbsched.program.arrays import Int64Array
 from tbsched.program.sequence import Copy, Event, HostCall
 
-_READ_TOGETHER_NS = 100_000  # between values that are read one after the other
+_VALUE_BYTES = 16  # of the largest single value, a complex number of two doubles
 _NONZERO = "aten::nonzero"
 # What a check for NaN or infinity begins with, goes on with, and ends with.
 _TESTS = re.compile(r"aten::is(nan|inf|finite)$")
@@ -34,37 +33,9 @@ def without_host_wait(event: Event) -> Event | None:
     return replace(event, blocking=False, pinned=True) if isinstance(event, Copy) else None
 
 
-def propose_no_operators(facts: Facts, waits: list[int]) -> Iterator[Proposal]:
-    """Proposes the program without operators that wait, such as ``aten::item``.
-
-    They go whole, with their copies. So does what the host does from one to the next where nothing
-    is launched in between: it reads values one by one.
-    """
-    activity, calls, sequence = facts.account.activity, facts.calls, facts.program.sequence
-    maker = facts.account.times.made_in(calls)
-    is_operator = (maker != UNKNOWN) & (activity.host["kind"][maker] == OPERATOR)
-    waiting = {int(maker[place]) for place in waits if is_operator[place]}
-    by_name: dict[int, set[int]] = {}
-    for row in waiting:
-        by_name.setdefault(int(activity.host["name"][row]), set()).add(row)
-    left_out: dict[int, Int64Array] = {}
-    for name, rows_ in by_name.items():
-        places = np.flatnonzero(np.isin(maker, [*rows_]))
-        # One that launches or copies to the GPU computes something, too.
-        if all(_only_returns_to_host(sequence[place]) for place in places.tolist()):
-            left_out[name] = places
-    groups = [[name] for name in left_out] if len(left_out) > 1 else []
-    for names in [[*left_out], *groups] if left_out else []:
-        places = np.sort(np.concatenate([left_out[name] for name in names]))
-        rows = np.array([row for name in names for row in by_name[name]], np.int64)
-        words = ", ".join(sorted(activity.names[name] for name in names))
-        yield edited(
-            facts,
-            f"without {counted(len(rows), 'call')} of {words}, which wait for the GPU",
-            dict.fromkeys(places.tolist()),
-            "if the host does not use what the GPU has computed by then",
-            gaps_without(facts, with_preludes(facts, _joined_reads(facts, rows, places))),
-        )
+def is_value(event: Event) -> bool:
+    """Returns whether an event copies a single value from the GPU."""
+    return isinstance(event, Copy) and event.kind == "d2h" and event.bytes <= _VALUE_BYTES
 
 
 def propose_no_nonzero(facts: Facts) -> Iterator[Proposal]:
@@ -156,28 +127,6 @@ def _extended_to_next_call(facts: Facts, times: Times, inside: dict[int, int]) -
         thread: line._replace(end=np.array([until[row] for row in line.owner.tolist()]))
         for thread, line in times.items()
     }
-
-
-def _only_returns_to_host(event: Event) -> bool:
-    """Returns whether an event only waits, or copies to the host."""
-    if isinstance(event, HostCall):
-        return False
-    return waits_for_gpu(event) or (isinstance(event, Copy) and event.kind == "d2h")
-
-
-def _joined_reads(facts: Facts, rows: Int64Array, left_out: Int64Array) -> Times:
-    """Returns operators by thread, each extended to the next if nothing is called between."""
-    host, calls = facts.account.activity.host, facts.calls
-    others = np.setdiff1d(np.flatnonzero(calls != UNKNOWN), left_out)
-    times = _row_times(facts, rows)
-    for thread, line in times.items():
-        called = np.sort(host["begin_ns"][calls[others]][host["thread"][calls[others]] == thread])
-        begin, end = line.end[:-1], line.begin[1:]
-        is_free = np.searchsorted(called, begin) == np.searchsorted(called, end)
-        is_free &= (end > begin) & (end - begin <= _READ_TOGETHER_NS)
-        joined = np.where(is_free, end, begin)
-        times[thread] = Intervals(line.begin, np.append(joined, line.end[-1:]), line.owner)
-    return times
 
 
 def _row_times(facts: Facts, rows: Int64Array) -> Times:

@@ -8,16 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from tbsched.advice.explain.changes.host_windows import gaps_without, times_of_calls
-from tbsched.advice.explain.changes.operators import without_host_wait
+from tbsched.advice.explain.changes.operators import is_value, without_host_wait
 from tbsched.advice.explain.changes.proposal import Proposal, edited
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
 from tbsched.counting import counted
 from tbsched.prediction.calls import waits_for_gpu
 from tbsched.program.activity import OPERATOR, UNKNOWN
-from tbsched.program.sequence import Copy, Event, HostCall, Synchronize
-
-_VALUE_BYTES = 16  # of the largest single value, a complex number of two doubles
+from tbsched.program.sequence import Event, HostCall, Synchronize
 
 
 def pure_waits(facts: Facts, host: int) -> dict[int, Event | None]:
@@ -82,7 +80,7 @@ def propose_no_reads(facts: Facts, launch: int, cause: Cause) -> Iterator[Propos
             removed |= {copied: None, place: None}
             reads += 1
         copied = None
-        if _is_value(event) and not by_operator[place]:
+        if is_value(event) and not by_operator[place]:
             if waits_for_gpu(event):
                 removed[place] = None
                 reads += 1
@@ -97,11 +95,6 @@ def propose_no_reads(facts: Facts, launch: int, cause: Cause) -> Iterator[Propos
             "if the host does not use what the GPU has computed by then",
             gaps_without_waits(facts, removed),
         )
-
-
-def _is_value(event: Event) -> bool:
-    """Returns whether an event copies a single value from the GPU."""
-    return isinstance(event, Copy) and event.kind == "d2h" and event.bytes <= _VALUE_BYTES
 
 
 def _by_step(facts: Facts, waits: list[int]) -> list[list[int]]:
