@@ -15,6 +15,7 @@ from hangs.conftest import RECORDED
 from hangs.test_hang import ALIVE, captured, inside, issued, of, of_stream
 from tbsched.hangs.code import KernelCode, _KernelReader, kernel_code
 from tbsched.hangs.disassembler import disassembler, instructions_of
+from tbsched.hangs.instruction import Instruction
 from tbsched.hangs.layout import with_loops_in_one_piece
 
 BEGIN = 0x210
@@ -709,6 +710,14 @@ def test_waits_with_something_else_in_between(
 ) -> None:
     found = of(tmp_path, *with_code(name, 1, 13, small_arguments=words))
     assert found.kind == kind, found.text
+
+
+def test_loop_that_a_flag_or_the_clock_ends_is_no_wait(tmp_path: Path) -> None:
+    """One branch of two predicates leaves it: ``@!P0 BRA P1``."""
+    assert not code("timeout_poll").polls
+    assert of(tmp_path, *with_code("timeout_poll", 1, 13)).kind == "not_hanging"
+    assert Instruction(0, "@!P0 BRA P1, 0x50").guards == {"P0", "P1"}
+    assert of(tmp_path, *with_code("acquires", 1, 13)).kind == "inside_kernel"  # by no clock
 
 
 @pytest.mark.parametrize(("turns", "kind"), [(4, "inside_kernel"), (1 << 30, "not_hanging")])

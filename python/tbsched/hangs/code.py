@@ -853,7 +853,7 @@ class _KernelReader:
             for register in instruction.reads:
                 dependents.setdefault(register, set()).update(instruction.writes)
         changing = reachable(changing, lambda register: dependents.get(register, ()))
-        return all(exit_.guard not in changing for exit_ in exits)
+        return not any(exit_.guards & changing for exit_ in exits)
 
     def _address_source(self, index: int) -> tuple[tuple[int, ...], bool]:
         """Returns byte offsets of the arguments in an address, and whether it has loaded values."""

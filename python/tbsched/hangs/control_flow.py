@@ -76,8 +76,8 @@ class ControlFlow:
     def test_of(self, number: int) -> int | None:
         """Returns the one instruction that decides whether the guard of another one holds; None:
         it has no guard, or several may decide."""
-        guard = self.code[number].guard
-        tests = () if guard is None else self.writers(guard, number)
+        guards = [*self.code[number].guards]
+        tests = self.writers(guards[0], number) if len(guards) == 1 else ()
         return tests[0] if len(tests) == 1 else None
 
     def writers_before(self, name: str, last: Iterable[int]) -> Iterator[int]:

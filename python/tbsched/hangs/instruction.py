@@ -32,8 +32,8 @@ class Instruction:
     """An instruction: what it reads and writes, and where it may jump."""
 
     __slots__ = (
-        "address", "body", "call_target", "guard", "is_conditional", "reads", "target", "text",
-        "writes",
+        "address", "body", "call_target", "guard", "guards", "is_conditional", "reads", "target",
+        "text", "writes",
     )  # fmt: skip
 
     def __init__(self, address: int, text: str) -> None:
@@ -46,8 +46,12 @@ class Instruction:
         self.target = int(branch[3], 16) if branch is not None and not never else None
         call = _CALL.match(self.body)
         self.call_target = int(call[1], 16) if call is not None else None
+        # The predicates that decide whether it is executed, or a branch taken: at most two, as of
+        # ``@!P0 BRA P1, 0x50``.
+        self.guards = frozenset({self.guard} - {None})
         if branch is not None and branch[2] is not None:
             self.guard = branch[2]
+            self.guards |= {branch[2]}
         self.is_conditional = self.guard is not None or bool(
             branch is not None and branch[0].startswith(("BRA.DIV", "BRA.CONV"))
         )
@@ -100,11 +104,6 @@ class Instruction:
     def operands(self) -> list[str]:
         """What follows the operation, split at the commas outside brackets."""
         return [operand.strip() for operand in split_operands(self.body.partition(" ")[2])]
-
-    @property
-    def guards(self) -> frozenset[str]:
-        """The predicate that decides whether it is executed; empty: it always is."""
-        return frozenset() if self.guard is None else frozenset([self.guard])
 
 
 def registers_written(text: str) -> frozenset[str]:

@@ -420,11 +420,13 @@ class Ranges:
         origins = self._copied_from(counter, ways)
         for at in self.reached:
             own = self.every[at]
-            if at >= loop.start or own.guard is None or own.target is None:
+            if at >= loop.start or len(own.guards) != 1 or own.target is None:
                 continue
             leads_past = own.target > self.every[loop.stop - 1].address
             if leads_past and any(
-                self._compares(test, limit, origins) for test in self.code.writers(own.guard, at)
+                self._compares(test, limit, origins)
+                for guard in own.guards
+                for test in self.code.writers(guard, at)
             ):
                 return True
         return False
