@@ -267,6 +267,22 @@ def test_blocks_of_a_chained_scan_wait_for_earlier_ones_alone(tmp_path: Path) ->
     assert of(tmp_path, *back).kind == "room"
 
 
+def test_chain_in_which_a_block_may_return_without_a_word_may_hang(tmp_path: Path) -> None:
+    """It is no matter of room: the next block waits, and later blocks only for that one."""
+    for name in ("chain_skips", "lookback_lost"):
+        assert code(name).waits_for_earlier_blocks
+        assert not code(name).is_chain
+        for blocks in (700, 90_000):
+            launch = with_code(name, 1, 13, blocks=blocks, small_arguments=[16, 10, 4, 24, 10, 4])
+            assert of(tmp_path, *launch).kind in ("not_known", "inside_kernel")
+
+
+def test_look_back_waits_for_earlier_blocks_alone(tmp_path: Path) -> None:
+    """From the block before it on, it looks at one after the other."""
+    assert code("lookback").is_chain
+    assert of(tmp_path, *with_code("lookback", 1, 13, blocks=90_000)).kind == "not_hanging"
+
+
 def test_grid_of_several_waves_without_code_ends_if_other_work_takes_time(tmp_path: Path) -> None:
     unknown = issued(2, 13, "gemm", 512, 1024)
     found = of(tmp_path, *with_code("waits_for_time", 1, 13), unknown)

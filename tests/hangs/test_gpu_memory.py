@@ -123,6 +123,23 @@ def test_room_is_a_matter_of_the_model(tmp_path: Path) -> None:
     assert of(tmp_path, *lines, read()).kind == "room"
 
 
+def test_grid_without_room_for_all_its_blocks_may_get_on(tmp_path: Path) -> None:
+    """Its own memory says so; that of another kernel says nothing of it."""
+    beside = with_code("polls_host", 0, 14, arguments=[0, RING + 1024, 8, RING + 2048])
+    for words, kind in (({}, "room"), ({"counted": 1, "counted_at": [RING]}, "not_hanging")):
+        for name, blocks in (("ring_pop", 300), ("chain_skips", 90_000)):
+            lines = with_code(
+                name, 1, 13, blocks=blocks, threads=1024, arguments=[0, RING, 8, RING + 512],
+                small_arguments=[16, 10, 4],
+            )  # fmt: skip
+            wanted = kind if name == "ring_pop" or kind != "room" else "inside_kernel"
+            found = of(tmp_path, *lines, read(**words))
+            assert found.kind == wanted, found.text
+    ring = with_code("ring_pop", 1, 13, blocks=300, threads=1024, arguments=[0, RING])
+    other = read(counted=1, counted_at=[RING + 1024])
+    assert of(tmp_path, *ring, *beside, other).kind == "room"
+
+
 def test_counted_loop_in_parts_is_soon_over_if_its_count_is_known(tmp_path: Path) -> None:
     """The compiler takes 16 turns at once, then 8, then 4 in a loop of their own."""
     assert code("in_parts").may_compute_long  # with a count that is not known

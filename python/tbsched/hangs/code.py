@@ -14,6 +14,7 @@ from tbsched.hangs.control_flow import (
     barrier_arrivals,
     releases_lock,
     releases_lock_in_loop,
+    releases_surely,
 )
 from tbsched.hangs.disassembler import Instructions
 from tbsched.hangs.instruction import (
@@ -102,6 +103,7 @@ class KernelCode:
             ``Poll.arguments``.
         writes_anywhere: whether it writes to addresses that it loads from memory.
         waits_for_earlier_blocks: whether a block waits only for what blocks before it write.
+        lets_later_blocks_go_on: whether each block then writes that, whatever memory holds.
         is_whole: whether all of it was understood: no jump or call to an unknown place.
         grid_barrier: which blocks arrive at barriers of a cooperative grid (``barrier_arrivals``),
             if it polls nothing else; None: it has none, or blocks differ.
@@ -129,6 +131,7 @@ class KernelCode:
     written: frozenset[int]
     writes_anywhere: bool
     waits_for_earlier_blocks: bool
+    lets_later_blocks_go_on: bool
     is_whole: bool
     grid_barrier: str | None = None
     releases_lock: bool = False
@@ -143,28 +146,33 @@ class KernelCode:
 
     @property
     def may_wait(self) -> bool:
-        """Returns whether it may wait for ever: for others, for itself, or at a barrier. Blocks
-        start in their order. So one that waits for blocks before it waits for some that run."""
-        return (bool(self.polls) and not self.waits_for_earlier_blocks) or self._waits_without_poll
+        """Returns whether it may wait for ever: for others, for itself, or at a barrier."""
+        return (bool(self.polls) and not self.is_chain) or self.waits_without_poll
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether a block waits only for what each block before it surely writes. Blocks start in
+        their order. So it waits for some that run."""
+        return self.waits_for_earlier_blocks and self.lets_later_blocks_go_on
 
     @property
     def waits_at_barriers_only(self) -> bool:
         """Whether it waits only at barriers of a cooperative grid at which all blocks arrive."""
-        return self.grid_barrier == ALL and not self._waits_without_poll
+        return self.grid_barrier == ALL and not self.waits_without_poll
 
     @property
     def waits_for_lock_only(self) -> bool:
         """Whether it waits for a lock alone, which each that takes it gives back."""
-        return self.releases_lock and not self._waits_without_poll
+        return self.releases_lock and not self.waits_without_poll
 
     @property
     def waits_in_block_only(self) -> bool:
         """Whether it polls memory of its own block alone, and waits for nothing else."""
         is_local = all(poll.is_local for poll in self.polls)
-        return bool(self.polls) and is_local and not self._waits_without_poll
+        return bool(self.polls) and is_local and not self.waits_without_poll
 
     @property
-    def _waits_without_poll(self) -> bool:
+    def waits_without_poll(self) -> bool:
         """Whether it may wait for ever without a poll, however often it has ended before."""
         return (
             self.has_endless_loop or not self.is_whole or self.must_wait or self.has_barrier_arrive
@@ -296,6 +304,7 @@ class _KernelReader:
             polls |= dict.fromkeys(self._polls(loads, loop))
         bodies = [self.bodies[index] for index in self.reached]
         sources = self.stores.values()
+        releases = [self._releases_of_earlier_blocks(poll) for poll in polls]
         return KernelCode(
             polls=tuple(polls),
             loops=len(loops),
@@ -305,8 +314,10 @@ class _KernelReader:
             written=frozenset(offset for arguments, _ in sources for offset in arguments),
             writes_anywhere=any(is_indirect for _, is_indirect in sources)
             or any(body.startswith(_TENSOR_STORES) for body in bodies),
-            waits_for_earlier_blocks=bool(polls)
-            and all(self._waits_for_earlier_block(poll) for poll in polls),
+            waits_for_earlier_blocks=bool(polls) and all(releases),
+            lets_later_blocks_go_on=all(
+                each is not None and releases_surely(self.ranges.code, each) for each in releases
+            ),
             is_whole=not any(self._has_unknown_target(self.code[index]) for index in self.reached),
             grid_barrier=self._grid_barrier(polls),
             releases_lock=self._releases_lock(polling, polls),
@@ -878,45 +889,52 @@ class _KernelReader:
         reachable(((name, index) for name in self._address_registers(index)), sources)
         return tuple(sorted(arguments)), is_indirect
 
-    def _waits_for_earlier_block(self, poll: Poll) -> bool:
-        """Returns whether a poll waits for what a block with a lower number writes. Or it waits
-        until as many have counted as the number of its block."""
-        if self._waits_for_block_index(poll):
-            return True
-        polled = self._address(self.index_at[poll.address])
-        if polled is None:
-            return False
+    def _releases_of_earlier_blocks(self, poll: Poll) -> list[int] | None:
+        """Returns the stores of blocks with lower numbers for which a poll waits; None: others.
+
+        Or it waits until as many have counted as the number of its block.
+        """
+        at = self.index_at[poll.address]
+        counts = self._counts_up_to_block_index(at)
+        if counts:
+            return counts
+        exact = self._address(at)
+        polled = self._address(at, falls=True) if exact is None else exact
+        found = []
         for index in self.stores:
             written = self._address(index)
-            if written is None or polled.terms != written.terms:
+            if polled is None or written is None or polled.terms != written.terms:
                 continue
             block = [
                 factor
                 for term, factor in written.terms
                 if isinstance(term, int) and _READS_BLOCK_INDEX.match(self.bodies[term])
             ]
-            if len(block) == 1 and (written.constant - polled.constant) * block[0] > 0:
-                return True
-        return False
+            is_known = len(block) == 1 and (exact is not None or block[0] > 0)
+            if is_known and (written.constant - polled.constant) * block[0] > 0:
+                found.append(index)
+        return found or None
 
-    def _waits_for_block_index(self, poll: Poll) -> bool:
-        """Returns whether a poll waits until a counter equals the block's number."""
-        index = self.index_at[poll.address]
-        source = self._address_source(index)
-        counts = any(
-            _ATOMIC_COUNTERS.match(self.bodies[store]) and self.stores[store] == source
+    def _counts_up_to_block_index(self, poll: int) -> list[int]:
+        """Returns what counts in memory if a poll waits until its count equals the block's number;
+        empty: it does not."""
+        source = self._address_source(poll)
+        counts = [
+            store
             for store in self.stores
-        )
-        loop = min((loop for loop in self.loops if index in loop), key=len)
+            if _ATOMIC_COUNTERS.match(self.bodies[store]) and self.stores[store] == source
+        ]
+        loop = min((loop for loop in self.loops if poll in loop), key=len)
         deciders = [
             decider for branch in self._exits(loop) for decider in self._deciders(branch, loop)
         ]
-        return counts and any(
+        is_awaited = any(
             self._is_block_index(self._operand_value(register, decider, _MAX_DEPTH))
             for decider in deciders
             if _EQUALITY_TESTS.match(self.bodies[decider])
             for register in self.code[decider].reads
         )
+        return counts if is_awaited else []
 
     def _is_block_index(self, value: _LinearSum | None) -> bool:
         """Returns whether a value is the number of the block."""
@@ -926,16 +944,24 @@ class _KernelReader:
         is_index = isinstance(term, int) and _READS_BLOCK_INDEX.match(self.bodies[term])
         return factor == 1 and bool(is_index)
 
-    def _address(self, index: int) -> _LinearSum | None:
-        """Returns the address of a load or store as a linear sum; None: it is none."""
+    def _address(self, index: int, falls: bool = False) -> _LinearSum | None:
+        """Returns the address of a load or store as a linear sum; None: it is none.
+
+        ``falls``: of one that each turn of a loop may make less, the greatest.
+        """
         address = _ADDRESS.search(DESCRIPTOR.sub("", self.bodies[index]))
         if address is None:
             return None
         pieces = re.split(r"(?<=[\w.])\+", address[1])
-        return _sum_of(self._operand_value(piece, index, _MAX_DEPTH) for piece in pieces)
+        return _sum_of(self._operand_value(piece, index, _MAX_DEPTH, falls) for piece in pieces)
 
-    def _operand_value(self, operand: str, before: int, depth: int) -> _LinearSum | None:
-        """Returns what an operand holds before an instruction, as a linear sum; None: unknown."""
+    def _operand_value(
+        self, operand: str, before: int, depth: int, falls: bool = False
+    ) -> _LinearSum | None:
+        """Returns what an operand holds before an instruction, as a linear sum; None: unknown.
+
+        ``falls``: as of ``_address``.
+        """
         text = operand.strip().removesuffix(".reuse").removesuffix(".64")
         constant = CONSTANT.fullmatch(text)
         if constant is not None:
@@ -954,18 +980,20 @@ class _KernelReader:
         if not re.fullmatch(r"U?R\d+", text) or depth == 0:
             return None
         writers = self.ranges.code.writers(text, before)
+        if falls:
+            writers = tuple(at for at in writers if not self.ranges.lowers(text, at)) or writers
         if len(writers) != 1 or self.code[writers[0]].guard:
             return None
-        return self._instruction_value(writers[0], depth - 1)
+        return self._instruction_value(writers[0], depth - 1, falls)
 
-    def _instruction_value(self, index: int, depth: int) -> _LinearSum | None:
+    def _instruction_value(self, index: int, depth: int, falls: bool = False) -> _LinearSum | None:
         """Returns the first result of an instruction as a linear sum; None: unknown."""
         operation = self.bodies[index].partition(" ")[0]
         _, *operands = self.code[index].operands
         operands = [operand for operand in operands if not re.fullmatch(r"!?U?P[\dT]", operand)]
         if _READS_BLOCK_INDEX.match(self.bodies[index]):
             return _LinearSum(0, ((index, 1),))
-        values = [self._operand_value(operand, index, depth) for operand in operands]
+        values = [self._operand_value(operand, index, depth, falls) for operand in operands]
         if operation.startswith(("MOV", "UMOV", "LDC", "ULDC", "R2UR")) and len(values) == 1:
             return values[0]
         if operation.startswith(("VIADD", "IADD3", "UIADD3")) and ".X" not in operation:

@@ -112,6 +112,20 @@ def barrier_arrivals(code: list[Instruction], reached: set[int], arrivals: list[
     return BY_MEMORY if any(_READS_MEMORY.match(code[index].body) for index in causes) else ALL
 
 
+def releases_surely(flow: ControlFlow, releases: list[int]) -> bool:
+    """Returns whether neither memory nor the number of a block decides whether one of some
+    instructions is executed."""
+    return any(
+        not any(
+            _DIFFERS_BY_BLOCK.match(flow.code[cause].body)
+            or _READS_MEMORY.match(flow.code[cause].body)
+            or flow.code[cause].call_target is not None
+            for cause in _dependencies(flow, [release]) - {release}
+        )
+        for release in releases
+    )
+
+
 def releases_lock(
     code: list[Instruction], reached: set[int], acquire: int, loop_end: int, releases: Iterable[int]
 ) -> bool:

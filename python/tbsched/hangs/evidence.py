@@ -122,6 +122,15 @@ class Evidence:
         indices = (k for k in range(len(self.issued)) if k not in self.never_start)
         return [operation for k in indices if (operation := self.issued[k]).what in kinds]
 
+    def running_in_part(self) -> list[Operation]:
+        """Returns issued launches of which some blocks run, and others never start."""
+        launches = self.replay.launches if self.replay is not None else ()
+        return [
+            self.issued[place]
+            for place, missing in self.never_start.items()
+            if (launch := launches[place]) is not None and missing < launch.blocks
+        ]
+
     def does(self, kernel: ResidentKernel) -> str:
         """Returns what a kernel's threads do: ``spins``, ``computes``, ``waits``, ``unknown``."""
         return kernel_activity(self.states.get(kernel.grid_id, ()))

@@ -48,7 +48,7 @@ class Instruction:
         self.call_target = int(call[1], 16) if call is not None else None
         # The predicates that decide whether it is executed, or a branch taken: at most two, as of
         # ``@!P0 BRA P1, 0x50``.
-        self.guards = frozenset({self.guard} - {None})
+        self.guards = frozenset[str]() if self.guard is None else frozenset([self.guard])
         if branch is not None and branch[2] is not None:
             self.guard = branch[2]
             self.guards |= {branch[2]}

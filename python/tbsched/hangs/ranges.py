@@ -357,6 +357,11 @@ class Ranges:
         far = limit[1] - begin[0] if rises else begin[1] - limit[0]
         return max(far, 0) // min(map(abs, by)) + 2
 
+    def lowers(self, counter: str, step: int) -> bool:
+        """Returns whether an instruction makes a register less than it was."""
+        by = self._step(counter, step, _MAX_DEPTH)
+        return by is not None and by[1] < 0
+
     def _comes_to(self, limit: Range, by: Range, begin: Range) -> bool:
         """Returns whether a counter has the one value of its limit after some steps."""
         if limit[0] != limit[1] or by[0] != by[1]:

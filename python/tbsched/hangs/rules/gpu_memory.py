@@ -27,18 +27,9 @@ def with_gpu_memory(finding: Finding, evidence: Evidence) -> Finding:
     if not reads:
         return _with_question(finding, evidence)
     seconds = reads[0].last - reads[0].first
-    goes_on = _launch_with_progress(reads, evidence)
-    if goes_on is not None:
-        name = name_of(goes_on)
-        return Finding(
-            kind=NOT_HANGING,
-            reason=f"memory of the GPU to which an argument of {name} points goes on changing",
-            stranded=finding.stranded,
-            proof=(
-                f"In {reads[0].reads} reads of that memory within {seconds:.1f} s, words only grew "
-                "or shrank, or had a new value each time.",
-            ),
-        )
+    progress = progress_of(_on_gpu(evidence), evidence)
+    if progress is not None:
+        return replace(progress, stranded=finding.stranded)
     if finding.kind != NOT_KNOWN:
         return finding
     names = listed(evidence.resident_names())
@@ -57,13 +48,37 @@ def with_gpu_memory(finding: Finding, evidence: Evidence) -> Finding:
         return replace(finding, proof=(*finding.proof, sentence))
     return Finding(
         kind=INSIDE,
-        reason=f"all blocks of {names} are on the GPU, and they do not end; the memory to which "
-        "their arguments point does not change",
+        reason=f"{blocks_on_gpu(evidence)} are on the GPU, and they do not end; the memory to "
+        "which their arguments point does not change",
         stranded=finding.stranded,
         proof=(
             *finding.proof,
             sentence,
             f"The code of {names}: each loop polls, never ends, is soon over, or counts there.",
+        ),
+    )
+
+
+def blocks_on_gpu(evidence: Evidence) -> str:
+    """Returns the subject of a sentence: which blocks of the kernels on the GPU are there."""
+    which = "as many blocks as have room" if evidence.running_in_part() else "all blocks"
+    return f"{which} of {listed(evidence.resident_names())}"
+
+
+def progress_of(launches: list[Operation], evidence: Evidence) -> Finding | None:
+    """Returns the finding that memory to which some launches point goes on changing; or None."""
+    reads = _late_reads(evidence)
+    goes_on = _launch_with_progress(reads, launches, evidence)
+    if goes_on is None:
+        return None
+    name, seconds = name_of(goes_on), reads[0].last - reads[0].first
+    return Finding(
+        kind=NOT_HANGING,
+        reason=f"memory of the GPU to which an argument of {name} points goes on changing",
+        stranded=evidence.never_starting(),
+        proof=(
+            f"In {reads[0].reads} reads of that memory within {seconds:.1f} s, words only grew "
+            "or shrank, or had a new value each time.",
         ),
     )
 
@@ -95,25 +110,32 @@ def _late_reads(evidence: Evidence) -> list[ReadMemory]:
     ]
 
 
-def _launch_with_progress(reads: list[ReadMemory], evidence: Evidence) -> Operation | None:
-    """Returns a launch to whose memory something goes on to write; None: there is none.
+def _launch_with_progress(
+    reads: list[ReadMemory], wanted: list[Operation], evidence: Evidence
+) -> Operation | None:
+    """Returns one of some launches to whose memory, and to no other's, something goes on to write;
+    None: there is none.
 
     What threads write between two polls of a loop that waits is no progress, nor are other values
     of what they poll: a lock may have the number of whoever tries to take it.
     """
-    launches = evidence.running(LAUNCH, GRAPH)
+    launches = _on_gpu(evidence)
     for read in reads:
-        for word in read.counted_at:
+        for word in (*read.counted_at, *read.renewed_at):
             owners = [*_owners(word, launches)]
-            if owners and not any(_writes_while_polling(*each, evidence) for each in owners):
-                return owners[0][0]
-        for word in read.renewed_at:
-            owners = [*_owners(word, launches)]
-            if owners and not any(
-                _polls(*each, evidence) or _writes_while_polling(*each, evidence) for each in owners
+            if (
+                owners
+                and all(launch in wanted for launch, _ in owners)
+                and not any(_writes_while_polling(*each, evidence) for each in owners)
+                and (word in read.counted_at or not any(_polls(*each, evidence) for each in owners))
             ):
                 return owners[0][0]
     return None
+
+
+def _on_gpu(evidence: Evidence) -> list[Operation]:
+    """Returns the launches of which blocks may be on the GPU."""
+    return [*evidence.running(LAUNCH, GRAPH), *evidence.running_in_part()]
 
 
 def _owners(word: int, launches: list[Operation]) -> Iterator[tuple[Operation, int]]:
@@ -146,7 +168,7 @@ def _would_change_it(reads: list[ReadMemory], evidence: Evidence) -> bool:
 
     Then each of its threads polls, or soon will, and what it polls is in that memory.
     """
-    launches = evidence.running(LAUNCH)
+    launches = [*evidence.running(LAUNCH), *evidence.running_in_part()]
     ended = [evidence.code_of(op) for op in evidence.operations if op.key in evidence.ended_unseen]
     return (
         bool(launches)

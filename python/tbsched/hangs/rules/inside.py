@@ -21,7 +21,7 @@ from tbsched.hangs.hang import (
     ROOM,
 )
 from tbsched.hangs.rules.finding import Finding
-from tbsched.hangs.rules.gpu_memory import with_gpu_memory
+from tbsched.hangs.rules.gpu_memory import blocks_on_gpu, with_gpu_memory
 from tbsched.hangs.rules.host_memory import unless_host_runs
 from tbsched.hangs.threads import SPINS, UNKNOWN
 from tbsched.hangs.unfinished import GRAPH, LAUNCH, name_of
@@ -91,7 +91,7 @@ def _finding_by_code(evidence: Evidence) -> Finding:
                 *_open_questions(evidence),
             ),
         )  # fmt: skip
-    reason = f"all blocks of {listed(names)} are on the GPU, and they do not end"
+    reason = f"{blocks_on_gpu(evidence)} are on the GPU, and they do not end"
     return Finding(
         kind=INSIDE, reason=reason + _what_comes_after(evidence, names), stranded=rows,
         proof=tuple(_thread_sentences(evidence)), unseen=tuple(_open_questions(evidence)),
@@ -128,7 +128,7 @@ def _surely_waits_for_ever(evidence: Evidence) -> bool:
         return True
     running = [
         evidence.code_of(each) if each.what == LAUNCH else None
-        for each in evidence.running(LAUNCH, GRAPH)
+        for each in (*evidence.running(LAUNCH, GRAPH), *evidence.running_in_part())
     ]
     ended = [evidence.code_of(op) for op in evidence.operations if op.key in evidence.ended_unseen]
     return (
@@ -146,7 +146,8 @@ def _are_collectives(evidence: Evidence) -> bool:
 
 def _are_unknown_graphs(evidence: Evidence) -> bool:
     """Returns whether all that is on the GPU are graphs with unknown kernels."""
-    return evidence.snapshot is None and bool(evidence.resident) and not evidence.running(LAUNCH)
+    launches = [*evidence.running(LAUNCH), *evidence.running_in_part()]
+    return evidence.snapshot is None and bool(evidence.resident) and not launches
 
 
 def _memory_decides_barriers(evidence: Evidence) -> bool:

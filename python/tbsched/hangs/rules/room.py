@@ -8,6 +8,7 @@ from tbsched.hangs.fixes import fixes_for
 from tbsched.hangs.hang import LEGACY, QUEUE, ROOM, NeverStarts
 from tbsched.hangs.replay import OWN_ORDER, Stranded
 from tbsched.hangs.rules.finding import NOTHING, Finding
+from tbsched.hangs.rules.gpu_memory import progress_of
 from tbsched.hangs.unfinished import LAUNCH, name_of
 
 _KIND_OF = {"hardware_queue": QUEUE, "legacy_stream": LEGACY}
@@ -18,10 +19,22 @@ def never_starts(evidence: Evidence) -> Finding:
     replay, capture, spec = evidence.replay, evidence.capture, evidence.seen.spec
     if replay is None or spec is None or capture is None:
         return NOTHING
-    first = next((each for each in replay.stranded if each.cause not in OWN_ORDER), None)
+    first = next(
+        (
+            each
+            for each in replay.stranded
+            if each.cause not in OWN_ORDER and not _waits_for_no_later_block(each, evidence)
+        ),
+        None,
+    )
     if first is None:
         return NOTHING
     kind = _KIND_OF.get(first.cause, ROOM)
+    own = evidence.issued[first.operation]
+    if kind == ROOM and own in evidence.running_in_part():
+        progress = progress_of([own], evidence)
+        if progress is not None:
+            return progress
     rows = evidence.never_starting(first)
     name, missing = rows[0].name, rows[0].missing
     why = _why(kind, listed(_causes(first)), rows[0].behind)
@@ -66,6 +79,18 @@ def _unread(evidence: Evidence) -> list[str]:
     if any(each.what != LAUNCH or evidence.code_of(each) is not None for each in stay):
         return []
     return list(dict.fromkeys(map(name_of, stay)))
+
+
+def _waits_for_no_later_block(stranded: Stranded, evidence: Evidence) -> bool:
+    """Returns whether blocks of a launch run, and wait only for what blocks before them write."""
+    launch = evidence.issued[stranded.operation]
+    code = evidence.code_of(launch)
+    return (
+        code is not None
+        and code.waits_for_earlier_blocks
+        and not code.waits_without_poll
+        and launch in evidence.running_in_part()
+    )
 
 
 def _causes(stranded: Stranded) -> list[str]:

@@ -39,7 +39,7 @@ def nothing_waits(evidence: Evidence) -> Finding:
             "holds it without a loop.",
         ),
         (
-            [name for name, code in known if code.waits_for_earlier_blocks],
+            [name for name, code in known if code.is_chain],
             "the code waits for later blocks",
             "The code of {}: a block waits only for what blocks before it write, and blocks start "
             "in their order.",
