@@ -73,9 +73,7 @@ def _unread(evidence: Evidence) -> list[str]:
     code of none is known, nothing else stays, and no debugger was there."""
     if evidence.snapshot is not None:
         return []
-    begun = [k for k, blocks in evidence.never_start.items() if blocks < evidence.issued[k].blocks]
-    stay = evidence.running(*{each.what for each in evidence.issued})
-    stay += [evidence.issued[k] for k in begun]
+    stay = evidence.running(*{each.what for each in evidence.issued}) + evidence.running_in_part()
     if any(each.what != LAUNCH or evidence.code_of(each) is not None for each in stay):
         return []
     return list(dict.fromkeys(map(name_of, stay)))
