@@ -297,6 +297,21 @@ def test_grid_of_several_waves_without_code_ends_if_other_work_takes_time(tmp_pa
     assert "only slow" not in spins.reason
 
 
+@pytest.mark.parametrize(("threads", "kind"), [(64, "not_hanging"), (32, "inside_kernel")])
+def test_wait_within_a_block_ends_if_it_has_in_such_a_block(
+    tmp_path: Path, threads: int, kind: str
+) -> None:
+    """How many threads have to come may depend on how many there are."""
+    kernel = {
+        "kernel": 0, "name": "shared_flag", "grid": [2, 1, 1], "block": [threads, 1, 1],
+        "registers": 32, "static_shared_memory": 0, "dynamic_shared_memory": 0,
+        "local_memory": 0, "cooperative": False,
+    }  # fmt: skip
+    ran = {"ran": 0, "call": 1, "context": 1, "stream": 13, "at": [10, 20]}
+    found = of(tmp_path, kernel, ran, *with_code("shared_flag", 2, 13))
+    assert found.kind == kind
+
+
 def test_rank_that_computes_lets_another_wait(tmp_path: Path) -> None:
     collective = issued(9, 13, "ncclDevKernel_AllReduce(int)", 24, 544)
     ranks = [

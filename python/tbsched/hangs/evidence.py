@@ -414,7 +414,7 @@ def _ended_unseen(
         if code is not None
         and (
             not code.may_wait
-            or (code.waits_in_block_only and issued[place].ended_before)
+            or (code.waits_in_block_only and issued[place].block_ended_before)
             or (code.waits_at_barriers_only and issued[place].cooperative)
             or code.waits_for_lock_only
         )

@@ -54,6 +54,7 @@ class Operation:
         is_first: whether no kernel of that name was launched before.
         ended_before: whether a kernel of that name has ended before.
         grid_ended_before: whether one of that name, with as many blocks and threads, has.
+        block_ended_before: whether one of that name, with as many threads per block, has.
         launches_before: how many kernels of that name were launched before; None: unknown.
         code: the number of its code in the file.
         arguments: of a launch, words of 8 bytes by their place, in bytes.
@@ -86,6 +87,7 @@ class Operation:
     is_first: bool = False
     ended_before: bool = False
     grid_ended_before: bool = False
+    block_ended_before: bool = False
     launches_before: int | None = None
     code: int | None = None
     arguments: Mapping[int, int] | None = None
@@ -525,6 +527,9 @@ class _Reader:
             has_returned=call not in self.open_calls,
             is_first=(call, -1) in self.first_uses, ended_before=line.get("name") in self.counts,
             grid_ended_before=_shape(line) in self.shapes_ran,
+            block_ended_before=any(
+                (name, block) == _shape(line)[::2] for name, _, block in self.shapes_ran
+            ),
             launches_before=optional(line, "before") if is_launch else None,
             code=optional(line, "code"), arguments=_words(line, "arguments"),
             small_arguments=_small_words(line),
