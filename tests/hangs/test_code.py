@@ -751,6 +751,41 @@ def test_loop_that_a_flag_or_the_clock_ends_is_no_wait(tmp_path: Path) -> None:
     assert of(tmp_path, *with_code("acquires", 1, 13)).kind == "inside_kernel"  # by no clock
 
 
+LONG = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("named_bar", [8, 2 * 10**9, 4]),  # bar.arrive; four turns at once
+        ("mbar_long", [8, LONG, 4, 12, LONG, 4]),  # the counter is the second operand
+        ("tma_long", [16, LONG, 4, 20, LONG, 4]),  # a turn loads the limit again
+        ("pipe_long", [16, LONG, 4, 20, LONG, 4]),  # cuda::pipeline
+        ("shared_ring", [16, LONG, 4, 20, LONG, 4]),  # its address is computed in each turn
+    ],
+)
+def test_counts_say_whether_a_kernel_that_waits_may_only_be_slow(
+    tmp_path: Path, name: str, words: list[int]
+) -> None:
+    """The same kernel: with a few turns it can take long only by waiting; with many it must."""
+    few = [5 if place % 3 == 1 else word for place, word in enumerate(words)]
+    for own, kind in ((few, "inside_kernel"), (words, "not_hanging"), ([], "not_known")):
+        launch = with_code(name, 1, 13, threads=128, small_arguments=own)
+        found = of(tmp_path, *launch)
+        assert found.kind == kind, found.text
+    assert "too short for" in of(tmp_path, *with_code(name, 1, 13, small_arguments=words)).reason
+
+
+def test_long_work_leaves_no_memory_alone_to_which_it_stores() -> None:
+    constants = {BEGIN + place: (2000 * LONG, 2000 * LONG) for place in (8, 12)}
+    for name, is_quiet in (("mbar_long", True), ("named_bar", False)):
+        instructions = instructions_of(name.encode(), "9.0")
+        assert instructions is not None
+        found = kernel_code(instructions, BEGIN, constants)
+        assert found.instructions_at_least >= LONG
+        assert bool(found.instructions_without_store) == is_quiet
+
+
 @pytest.mark.parametrize(("turns", "kind"), [(4, "inside_kernel"), (1 << 30, "not_hanging")])
 def test_barrier_to_which_some_threads_do_not_come(tmp_path: Path, turns: int, kind: str) -> None:
     launch = with_code("sync_in_branch", 1, 13, threads=96, small_arguments=[8, turns, 4])

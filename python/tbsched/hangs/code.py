@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from tbsched.hangs.constants import Constants, constants_of_any
 from tbsched.hangs.control_flow import (
     ALL,
     barrier_arrivals,
+    is_reached_surely,
     releases_lock,
     releases_lock_in_loop,
     releases_surely,
@@ -54,17 +55,18 @@ _OF_CLOCKS = re.compile(
     rf"{CLOCK_READS.pattern}|^(?:U?IADD3|IMAD)(?:\.X)?\s|^(?:IMAD\.)?MOV|^NANOSLEEP"
 )
 _EQUALITY_TESTS = re.compile(r"^U?ISETP\.(?:NE|EQ)\b")
-_MAX_INSTRUCTIONS = 1 << 22  # instructions of a thread: a second, if each of them waits for memory
-_CYCLES_OF_INSTRUCTION = 1 << 8  # of one that waits for memory
-_SLEEP_INSTRUCTIONS = 1 << 12  # instructions that take as long as the longest sleep, a millisecond
+MAX_CYCLES = 1 << 30  # of a thread that does not wait: half a second; longer is long
+_CYCLES_OF_INSTRUCTION = 1 << 8  # at most: of one that waits for memory
+_CYCLES_OF_SLEEP = 1 << 20  # at most: the longest sleep takes a millisecond
+_MANY_TURNS = 1 << 20  # fewer do not take long, whatever a turn does
 _MAX_DEPTH = 16  # steps back from an address to what it is made of
 _STORES = re.compile(r"^(?:STG?|REDG?|ATOMG?)\.")
 _LOADS = re.compile(r"^(?:LD|LDG|ATOM|ATOMG|LDL|LDS)\b")
 _BLOCK_LOCAL_LOADS = re.compile(r"^(?:LDS|ATOMS|LD\.|SYNCS\.PHASECHK)")
 _ZERO = re.compile(r"^(?:MOV|CS2R|IMAD\.MOV\S*)\s+\S+,\s*(?:RZ,\s*RZ,\s*)?(?:RZ|SRZ|0x0)$")
-_CONSTANT_LOADS = re.compile(r"^(?:U?LDC|LDCU|U?MOV|IMAD\.MOV)\b")
+_SPECIAL_READS = re.compile(r"^(?:S2R|S2UR|CS2R)\b")
 _VARIES = re.compile(
-    r"^(?:LD|LDG|LDS|LDL|ATOM|ATOMG|ATOMS|CS2R|S2R|S2UR|SHFL|SYNCS|SUATOM|TEX|TLD|MATCH|VOTE|LDGSTS"
+    r"^(?:LD(?!C)|LDG|LDS|LDL|ATOM|ATOMG|ATOMS|CS2R|S2R|S2UR|SHFL|SYNCS|SUATOM|TEX|TLD|MATCH|VOTE|LDGSTS"
     r"|LDSM|REDUX|NANOTRAP|UTMALDG|R2B|B2R|CALL)"
 )
 
@@ -116,6 +118,8 @@ class KernelCode:
             thread that takes long waits then.
         may_compute_long: whether threads may stay long in loops without a trace in memory of an
             argument: a count or a signal.
+        instructions_at_least: how many instructions a thread surely executes, by known counts.
+        instructions_without_store: likewise, without a store to memory that others may see.
         traced: places of the arguments, as of ``written``, in whose memory such traces are.
         written_while_polling: places, as of ``written``, to which its threads write between two
             polls of a loop that waits.
@@ -139,6 +143,8 @@ class KernelCode:
     is_one_open_loop: bool = False
     only_waits: bool = False
     may_compute_long: bool = True
+    instructions_at_least: int = 0
+    instructions_without_store: int = 0
     traced: frozenset[int] = frozenset()
     written_while_polling: frozenset[int] = frozenset()
     triggers: bool = False
@@ -273,6 +279,7 @@ class _KernelReader:
         self.index_at = {own.address: index for index, own in enumerate(self.code)}
         self.reached = self._reached()
         self.loops = tuple(self._loops())
+        self._known_changing: dict[range, set[int]] = {}
         self.ranges = Ranges(self.code, self.reached, self.loops, self._exits, constants)
 
     def _reached(self) -> set[int]:
@@ -305,6 +312,15 @@ class _KernelReader:
         bodies = [self.bodies[index] for index in self.reached]
         sources = self.stores.values()
         releases = [self._releases_of_earlier_blocks(poll) for poll in polls]
+        waits = [loop for loop in loops if self._waits(loop, polling)]
+        works = [loop for loop in loops if loop not in waits]
+        # Each turn of the others counts in memory of an argument, or signals there, or lets others
+        # get on. A poll alone says nothing: it may be over at once.
+        quiet = [
+            loop
+            for loop in works
+            if not self.traces & self._natural_loop(loop) and not self._is_left_by_swap(loop)
+        ]
         return KernelCode(
             polls=tuple(polls),
             loops=len(loops),
@@ -323,8 +339,12 @@ class _KernelReader:
             releases_lock=self._releases_lock(polling, polls),
             open_loops=len(self._open_loops({*polling})),
             is_one_open_loop=len(loops) == 1 and self._is_one_open_loop({*polling}),
-            only_waits=self._only_waits(polling),
-            may_compute_long=self._may_compute_long(polling),
+            only_waits=self._cycles_of_loops(works, waits) <= MAX_CYCLES,
+            may_compute_long=self._cycles_of_loops(quiet, waits) > MAX_CYCLES,
+            instructions_at_least=self._instructions_at_least(works),
+            instructions_without_store=self._instructions_at_least(
+                loop for loop in works if not self._outermost_stores(loop)
+            ),
             traced=frozenset(place for at in self.traces for place in self.stores[at][0]),
             written_while_polling=self._written_while_polling(polls),
             waits_for_previous=any(body.startswith("ACQBULK") for body in bodies),
@@ -341,51 +361,110 @@ class _KernelReader:
                 return True
         return False
 
-    def _only_waits(self, polling_loads: dict[range, list[int]]) -> bool:
-        """Returns whether each loop polls at fixed addresses, never ends, or is over soon."""
-        endless = [loop for loop in self.loops if self._is_endless(loop)]
-        return all(
-            any(_is_inside(loop, each) for each in endless)
+    def _waits(self, loop: range, polling_loads: dict[range, list[int]]) -> bool:
+        """Returns whether a loop never ends, or polls and does nothing else; or is none."""
+        return (
+            self._is_endless(loop)
             or self._is_spin(polling_loads.get(loop, []), loop)
-            or self._is_short(loop, polling_loads, self.ranges.turns_of_work(loop))
             or self._searches_shortly(loop, polling_loads)
-            for loop in self.loops
+            or loop.start not in self.ranges.code.can_reach((loop.stop - 1,), -1)
         )
 
-    def _may_compute_long(self, polling_loads: dict[range, list[int]]) -> bool:
-        """Returns whether a thread may stay long in loops without a trace in memory.
+    def _cycles_of_loops(self, loops: Iterable[range], waits: Iterable[range]) -> float:
+        """Returns how many cycles a thread that does not wait takes at most in one of some loops,
+        each with all turns of the others around it; infinite: unknown.
 
-        A loop is left soon, or is in one that never ends; or it only waits; or each turn counts in
-        memory of an argument, or signals there. A poll alone says nothing: it may be over at once.
+        ``waits``: the loops that wait. What is in a loop that never ends does not count.
         """
-        quiet = [
-            loop
-            for loop in self.loops
-            if not self.traces & self._natural_loop(loop)
-            and loop.start in self.ranges.code.can_reach((loop.stop - 1,), -1)  # else no loop
-            and not self._is_spin(polling_loads.get(loop, []), loop)
-            and not self._is_left_by_swap(loop)
-        ]
-        for loop in quiet:
-            if any(_is_inside(loop, each) and self._is_endless(each) for each in self.loops):
-                continue
-            executed = self._instructions_at_most(loop) * math.prod(
-                math.inf if (turns := self._turns(each)) is None else turns
-                for each in quiet
-                if _is_inside(loop, each) and each != loop
-            )
-            if executed > _MAX_INSTRUCTIONS:
-                return True
-        return False
+        every, waiting = [*loops], {at for loop in waits for at in loop}
+        return max(
+            (
+                self._cycles_at_most(loop, waiting)
+                * math.prod(
+                    math.inf if (turns := self._turns(each)) is None else turns
+                    for each in every
+                    if _is_inside(loop, each) and each != loop
+                )
+                for loop in every
+                if not any(_is_inside(loop, each) and self._is_endless(each) for each in self.loops)
+            ),
+            default=0,
+        )
 
-    def _instructions_at_most(self, loop: range) -> float:
-        """Returns how many instructions a thread executes in a loop at most, or how many take as
-        long as the clock lets it stay; infinite: unknown."""
-        turns = self._turns(loop)
-        if turns is not None:
-            return float(turns * self._instructions_executed(loop))
-        cycles = self._cycles(loop)
-        return math.inf if cycles is None else cycles / _CYCLES_OF_INSTRUCTION
+    def _instructions_at_least(self, loops: Iterable[range]) -> int:
+        """Returns how many instructions some thread executes at least in one of some loops.
+
+        By known counts alone, and where no memory decides whether a thread comes there.
+        """
+        counts = {loop: self._turns_and_length(loop) for loop in loops}
+        most = 0
+        for loop in sorted(counts, key=counts.__getitem__, reverse=True):
+            if counts[loop] <= most:
+                break
+            if is_reached_surely(self.ranges.code, loop.start):
+                most = counts[loop]
+        return most
+
+    def _turns_and_length(self, loop: range) -> int:
+        """Returns how many instructions a thread that comes to a loop executes there at least."""
+        turns = self.ranges.turns_at_least(loop)
+        for outer in self.loops if turns > 1 else ():
+            if _is_inside(loop, outer) and loop != outer and not self._avoids(outer, loop):
+                turns *= self.ranges.turns_at_least(outer)
+        return turns * self._shortest_turn(loop) if turns >= _MANY_TURNS else 0
+
+    def _outermost_stores(self, loop: range) -> bool:
+        """Returns whether a loop, or one around it with a known number of turns, stores."""
+        around = [each for each in self.loops if _is_inside(loop, each)]
+        return any(
+            store in each
+            for each in around
+            if each == loop or self.ranges.turns_at_least(each) > 1
+            for store in self.stores
+        )
+
+    def _shortest_turn(self, loop: range) -> int:
+        """Returns how many instructions a turn of a loop takes at least."""
+        lengths = {loop.start: 1}
+        queue = [loop.start]
+        for at in queue:
+            for after in self._taken_from(at):
+                if after in loop and after not in lengths:
+                    lengths[after] = lengths[at] + 1
+                    queue.append(after)
+        return lengths.get(loop.stop - 1, 1)
+
+    def _avoids(self, outer: range, loop: range) -> bool:
+        """Returns whether a turn of a loop may leave out another one in it."""
+        ways = reachable(
+            [outer.start],
+            lambda at: [to for to in self._taken_from(at) if to in outer and to != loop.start],
+        )
+        return outer.start != loop.start and outer.stop - 1 in ways
+
+    def _taken_from(self, at: int) -> list[int]:
+        """Returns the instructions that may come after one, without branches that are never taken
+        and those that always are."""
+        after = self.ranges.code.successors[at]
+        if len(after) < 2 or self.code[at].guard is None:
+            return [*after]
+        if self.ranges.never_jumps(at):
+            return [to for to in after if to == at + 1]
+        if self.ranges.never_passes(at):
+            return [to for to in after if to != at + 1]
+        return [*after]
+
+    def _cycles_at_most(self, loop: range, waiting: Collection[int]) -> float:
+        """Returns how many cycles a thread takes at most in all turns of a loop; infinite: unknown.
+
+        By a count, or by the clock. ``waiting``: instructions that do not count.
+        """
+        turns, by_clock = self._turns(loop), self._cycles(loop)
+        counted = [self.bodies[at] for at in loop if at not in waiting]
+        sleeps = sum(body.startswith("NANOSLEEP") for body in counted)
+        of_turn = len(counted) * _CYCLES_OF_INSTRUCTION + sleeps * _CYCLES_OF_SLEEP
+        by_count = math.inf if turns is None else float(turns * of_turn)
+        return by_count if by_clock is None else min(by_count, by_clock)
 
     @functools.cached_property
     def traces(self) -> set[int]:
@@ -405,9 +484,10 @@ class _KernelReader:
         )
 
     def _turns(self, loop: range) -> int | None:
-        """Returns how often a loop runs at most, also one that a compiler made of a longer one."""
-        turns = self.ranges.turns(loop)
-        return self.ranges.turns_of_part(loop) if turns is None else turns
+        """Returns how often a loop runs at most, also one that a compiler made of a longer one, and
+        one that does what it was written for."""
+        ways = self.ranges.turns, self.ranges.turns_of_part, self.ranges.turns_of_work
+        return next((turns for way in ways if (turns := way(loop)) is not None), None)
 
     def _natural_loop(self, loop: range) -> set[int]:
         """Returns the instructions from which a loop's branch back is reached within a turn."""
@@ -426,16 +506,12 @@ class _KernelReader:
             for place in places
         )
 
-    def _instructions_executed(self, loop: range) -> int:
-        """Returns how many instructions a turn of a loop takes, with those that its sleeps last."""
-        sleeps = sum(self.bodies[at].startswith("NANOSLEEP") for at in loop)
-        return len(loop) + sleeps * _SLEEP_INSTRUCTIONS
-
     def _searches_shortly(self, loop: range, polling_loads: dict[range, list[int]]) -> bool:
         """Returns whether a loop polls at a few addresses in turn, and does nothing else."""
         loads = polling_loads.get(loop, [])
+        most = MAX_CYCLES // (len(loop) * _CYCLES_OF_INSTRUCTION)
         return not self._works(loop) and any(
-            self._is_short(loop, polling_loads, turns)
+            turns is not None and turns <= most
             for turns in (self._moves(loads, loop), self._places(loads, loop))
         )
 
@@ -464,14 +540,44 @@ class _KernelReader:
         """Returns whether a load of a loop has the same address in each turn."""
         if self._address(index) is not None:
             return True
-        changing = [at for at in loop if not self._is_constant(at)]
-        return not self._address_registers(index) & self._registers_written(changing)
+        changing = self._changing(loop)
+        return not any(
+            self._changes_in(name, index, loop, changing) for name in self._address_registers(index)
+        )
 
-    def _is_constant(self, index: int) -> bool:
-        """Returns whether an instruction always has the same result: it loads a constant."""
-        instruction = self.code[index]
-        is_copy = _CONSTANT_LOADS.match(instruction.body)
-        return bool(is_copy) and not instruction.reads - instruction.guards
+    def _changing(self, loop: range) -> set[int]:
+        """Returns the instructions of a loop that may have another result in another turn."""
+        if loop not in self._known_changing:
+            found: set[int] = set()
+            self._known_changing[loop] = found
+            while more := [
+                at
+                for at in loop
+                if at not in found
+                and (
+                    self._varies(at)
+                    or any(self._changes_in(name, at, loop, found) for name in self.code[at].reads)
+                )
+            ]:
+                found.update(more)
+        return self._known_changing[loop]
+
+    def _changes_in(self, name: str, at: int, loop: range, changing: set[int]) -> bool:
+        """Returns whether an instruction of a loop may read another value in another turn: of what
+        changes, or first what was before the loop and then what a turn has written."""
+        writers = self.ranges.code.writers(name, at)
+        inside = [writer for writer in writers if writer in loop]
+        guard = self.code[at].text.removesuffix(self.bodies[at])
+        are_all = len(inside) == len(writers) or (
+            bool(guard) and all(self.code[to].text.startswith(guard) for to in inside)
+        )
+        return bool(inside) and not (are_all and changing.isdisjoint(inside))
+
+    def _varies(self, at: int) -> bool:
+        """Returns whether an instruction may have another result each time, by itself."""
+        body = self.bodies[at]
+        is_of_thread = _SPECIAL_READS.match(body) and not CLOCK_READS.match(body)
+        return bool(_VARIES.match(body)) and not is_of_thread
 
     def _address_registers(self, index: int) -> set[str]:
         """Returns the registers in the address of a load or store."""
@@ -486,26 +592,6 @@ class _KernelReader:
         """Returns the index of the last writer of a register before another index; None: none."""
         before = range(index - 1, -1, -1)
         return next((earlier for earlier in before if register in self.code[earlier].writes), None)
-
-    def _is_short(
-        self, loop: range, polling_loads: dict[range, list[int]], turns: int | None
-    ) -> bool:
-        """Returns whether a thread is soon through so many turns of a loop; None: unknown.
-
-        Loops around it that wait or never end do not count: a thread is in one turn of those.
-        """
-        executed = math.inf if turns is None else float(self._instructions_executed(loop)) * turns
-        cycles = self._cycles(loop)
-        if cycles is not None:  # of a thread no more than an instruction is executed in each
-            executed = min(executed, cycles)
-        for outer in self.loops:
-            if outer == loop or not _is_inside(loop, outer):
-                continue
-            if self._is_endless(outer) or self._is_spin(polling_loads.get(outer, []), outer):
-                continue
-            outer_turns = self.ranges.turns_of_work(outer)
-            executed *= math.inf if outer_turns is None else outer_turns
-        return executed <= _MAX_INSTRUCTIONS
 
     def _cycles(self, loop: range) -> int | None:
         """Returns after how many cycles a loop is left that waits for a time; None: another loop.

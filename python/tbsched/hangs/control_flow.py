@@ -112,6 +112,14 @@ def barrier_arrivals(code: list[Instruction], reached: set[int], arrivals: list[
     return BY_MEMORY if any(_READS_MEMORY.match(code[index].body) for index in causes) else ALL
 
 
+def is_reached_surely(flow: ControlFlow, index: int) -> bool:
+    """Returns whether no memory decides whether a thread comes to an instruction."""
+    return not any(
+        _READS_MEMORY.match(flow.code[cause].body) or flow.code[cause].call_target is not None
+        for cause in _dependencies(flow, [index]) - {index}
+    )
+
+
 def releases_surely(flow: ControlFlow, releases: list[int]) -> bool:
     """Returns whether neither memory nor the number of a block decides whether one of some
     instructions is executed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import struct
 from collections.abc import Callable, Iterable
 
 from tbsched.hangs.constants import (
@@ -28,6 +29,8 @@ _SPECIAL: tuple[tuple[str, Range], ...] = (
 _TEST = re.compile(r"^U?ISETP\.(NE|LT|LE|GT|GE)\b")
 _EQUALS = re.compile(r"^U?ISETP\.EQ\b")
 _STEP = re.compile(r"^(?:U?IADD3|VIADD|IMAD\.IADD)\s")
+_PRODUCT_STEP = re.compile(r"^U?IMAD\s")  # it adds the product of two others
+_IS_NEGATED = re.compile(r"@!|BRA\S*\s+!")  # a branch is taken if its predicate is false
 _MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "NE": "NE"}
 _NOT = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "NE": "EQ"}
 _WARP = 32  # threads
@@ -131,6 +134,8 @@ class Ranges:
             return self.constants.get(constant_place(constant[1]) + half)
         if operands[:1] != [name]:
             return None
+        if base == "HFMA2" and operands[1:3] == ["-RZ", "RZ"]:
+            return _of_halves(*operands[3:])
         if base == "SHF":
             return self._shifted(kinds, operands[1:], number, depth)
         if {"X", "WIDE", "HI"} & {*kinds}:
@@ -188,7 +193,14 @@ class Ranges:
         """Returns the least of what the branches that leave a loop allow, as ``_turns_by``."""
         branches = (self.place[each.address] for each in self.exits(loop))
         found = [self._turns_by(each, loop, depth, comes_to_limit) for each in branches]
-        return min((each for each in found if each is not None), default=None)
+        return min((each[1] for each in found if each is not None), default=None)
+
+    def turns_at_least(self, loop: range) -> int:
+        """Returns how often a loop surely runs once it has begun: one way leads out of it, by a
+        count; 1: unknown."""
+        branches = [self.place[each.address] for each in self.exits(loop)]
+        found = self._turns_by(branches[0], loop, _MAX_DEPTH, False) if len(branches) == 1 else None
+        return 1 if found is None else max(found[0], 1)
 
     def turns_of_work(self, loop: range) -> int | None:
         """Returns how often a loop runs at most, if it does what it was written for; None: unknown.
@@ -198,27 +210,32 @@ class Ranges:
         """
         return self._least_turns(loop, _MAX_DEPTH, comes_to_limit=True)
 
-    def _turns_by(self, leaving: int, loop: range, depth: int, comes_to_limit: bool) -> int | None:
-        """Returns how often a loop runs at most, by one branch that may leave it; None: unknown.
+    def _turns_by(
+        self, leaving: int, loop: range, depth: int, comes_to_limit: bool
+    ) -> Range | None:
+        """Returns how often a loop runs at least, if by no other branch, and at most, by one branch
+        that may leave it; None: unknown.
 
         Each turn must add to a counter, and compare it with a limit that it comes closer to.
         ``comes_to_limit``: it is known to have the value of the limit, if one value is the limit.
         """
         own = self.every[leaving]
         if own.body.startswith(_FOR_EACH_VALUE):
-            return _WARP
+            return 1, _WARP
         comparison = self._comparison_of(leaving)
         if comparison is None or comparison[0] not in loop:
             return None
         test, compares, first, second = comparison
-        if not any(first in self.every[at].writes for at in loop):
+        if self._counter_of(first, test, loop, depth) is None:
             first, second, compares = second, first, _MIRRORED[compares]
-        counter, limit = first, self.value(second, test, depth)
+        limit = self.value(second, test, depth)
+        counter, ahead = self._counter_of(first, test, loop, depth) or ("", None)
         steps = [at for at in loop if counter in self.every[at].writes]
-        if len(steps) != 1 or limit is None:
+        if len(steps) != 1 or limit is None or ahead is None:
             return None
         (step,) = steps
-        by, begin = self._step(counter, step, depth), self._at_entry(counter, loop, depth)
+        by = self._step(counter, step, depth)
+        begin = _sum(self._at_entry(counter, loop, depth), ahead)
         if by is None or begin is None:
             return None
         if not all(self._is_in_each_turn(at, loop) for at in (step, test, leaving)):
@@ -232,7 +249,7 @@ class Ranges:
             return None
         rises = by[0] > 0
         if stays == "NE" and comes_to_limit:
-            return _turns_over(max(abs(limit[1] - begin[0]), abs(begin[1] - limit[0])), by)
+            return 1, _turns_over(max(abs(limit[1] - begin[0]), abs(begin[1] - limit[0])), by)
         if stays == "NE":
             if not self._comes_to(limit, by, begin) or not self._is_passed(
                 counter, limit[0], begin, loop
@@ -243,7 +260,36 @@ class Ranges:
         last = limit[1] + by[1] if rises else limit[0] + by[0]
         if last not in _INTEGERS or (is_unsigned and last < 0):
             return None
-        return _turns_over(limit[1] - begin[0] if rises else begin[1] - limit[0], by)
+        near, far = limit[0] - begin[1], limit[1] - begin[0]
+        if not rises:
+            near, far = begin[0] - limit[1], begin[1] - limit[0]
+        return near // max(map(abs, by)), _turns_over(far, by)
+
+    def _is_stepped(self, name: str, test: int, loop: range) -> bool:
+        """Returns whether a turn of a loop makes what a test reads of what it was before."""
+        return any(
+            at in loop and name in self.every[at].reads for at in self.code.writers(name, test)
+        )
+
+    def _counter_of(
+        self, name: str, test: int, loop: range, depth: int
+    ) -> tuple[str, Range | None] | None:
+        """Returns the counter of which a test reads a value, and how far that is ahead of it.
+
+        That is nothing, or what each turn adds to it without keeping it. None: it reads no counter.
+        """
+        if self._is_stepped(name, test, loop):
+            return name, (0, 0)
+        sums = [at for at in self.code.writers(name, test) if at in loop]
+        own = self.every[sums[0]] if len(sums) == 1 else None
+        if own is None or not _STEP.match(own.body) or own.guard is not None:
+            return None
+        result, *operands = [each.removesuffix(".reuse") for each in own.operands]
+        if result != name or (own.body.startswith("IMAD.IADD") and operands.pop(1) != "0x1"):
+            return None
+        counters = [each for each in operands if self._is_stepped(each, sums[0], loop)]
+        others = [self.value(each, sums[0], depth) for each in operands if each not in counters]
+        return (counters[0], _sum(*others)) if len(counters) == 1 else None
 
     def _comparison_of(self, leaving: int) -> tuple[int, str, str, str] | None:
         """Returns the comparison of two integers that alone decides whether a branch is taken.
@@ -262,8 +308,22 @@ class Ranges:
 
     def never_leaves(self, leaving: int, loop: range) -> bool:
         """Returns whether a branch never leaves a loop, by the values that it compares."""
-        comparison = self._comparison_of(leaving)
-        if comparison is None or self.every[leaving].target is None:
+        if self.every[leaving].target is None:
+            return False
+        return self._is_never(leaving, not self._stays_if_true(leaving, loop))
+
+    def never_jumps(self, branch: int) -> bool:
+        """Returns whether a branch is never taken, by the values that it compares."""
+        return self._is_never(branch, not _IS_NEGATED.match(self.every[branch].text))
+
+    def never_passes(self, branch: int) -> bool:
+        """Returns whether a branch is always taken, by the values that it compares."""
+        return self._is_never(branch, bool(_IS_NEGATED.match(self.every[branch].text)))
+
+    def _is_never(self, branch: int, outcome: bool) -> bool:
+        """Returns whether the comparison that decides a branch never has an outcome."""
+        comparison = self._comparison_of(branch)
+        if comparison is None:
             return False
         test, compares, first, second = comparison
         operation = self.every[test].body.partition(" ")[0]
@@ -272,8 +332,7 @@ class Ranges:
             return False
         if ".U32" in operation and min(left[0], right[0]) < 0:
             return False
-        leaves = _NOT[compares] if self._stays_if_true(leaving, loop) else compares
-        match leaves:
+        match compares if outcome else _NOT[compares]:
             case "LT":
                 return left[0] >= right[1]
             case "LE":
@@ -296,11 +355,17 @@ class Ranges:
             comparison = self._comparison_of(self.place[exit_.address])
             if comparison is None or comparison[0] not in loop:
                 continue
-            test, _, counter, second = comparison
+            test, compares, counter, second = comparison
+            if not self._is_stepped(counter, test, loop):
+                counter, second, compares = second, counter, _MIRRORED[compares]
             limit = self.value(second, test)
             steps = [at for at in loop if counter in self.every[at].writes]
             by = self._step(counter, steps[0], _MAX_DEPTH) if len(steps) == 1 else None
             if by is None or limit is None or not self._is_in_each_turn(steps[0], loop):
+                continue
+            leaving = self.place[exit_.address]
+            stays = compares if self._stays_if_true(leaving, loop) else _NOT[compares]
+            if stays not in ("NE", *(("LT", "LE") if by[0] > 0 else ("GT", "GE"))):
                 continue
             begin = self._before_all_steps(counter, loop, by[0] > 0)
             if begin is not None:
@@ -377,9 +442,12 @@ class Ranges:
     def _step(self, counter: str, step: int, depth: int) -> Range | None:
         """Returns what an instruction adds to a counter; None: it may be nothing, or is unknown."""
         body = self.every[step].body
+        operands = [each.removesuffix(".reuse") for each in self.every[step].operands]
+        if _PRODUCT_STEP.match(body) and operands[0] == operands[-1] == counter:
+            by = _product(*(self.value(each, step, depth) for each in operands[1:3]))
+            return None if by is None or by[0] <= 0 <= by[1] else by
         if not _STEP.match(body) or counter not in self.every[step].reads:
             return None
-        operands = [each.removesuffix(".reuse") for each in self.every[step].operands]
         is_product = self.every[step].body.startswith("IMAD.IADD")
         if is_product and (len(operands) != 4 or operands.pop(2) != "0x1"):
             return None  # it subtracts
@@ -411,8 +479,7 @@ class Ranges:
         """Returns whether a branch goes on with a loop where the comparison is true."""
         own = self.every[leaving]
         goes_inside = own.target is not None and self.place.get(own.target) in loop
-        is_negated = bool(re.match(r"@!|BRA\S*\s+!", own.text))
-        return goes_inside != is_negated
+        return goes_inside != bool(_IS_NEGATED.match(own.text))
 
     def _is_passed(self, counter: str, limit: int, begin: Range, loop: range) -> bool:
         """Returns whether a loop is not begun with a counter that is at its limit already.
@@ -464,6 +531,15 @@ def _turns_over(far: int, by: Range) -> int:
     """Returns in how many turns at most a counter covers a distance, by so much in each; with one
     before it begins, and one after it has come there."""
     return max(far, 0) // min(map(abs, by)) + 2
+
+
+def _of_halves(upper: str, lower: str) -> Range | None:
+    """Returns the value of 4 bytes of which two halves are given as floating-point numbers."""
+    try:
+        (value,) = struct.unpack("<i", struct.pack("<ee", float(lower), float(upper)))
+    except (ValueError, OverflowError):
+        return None
+    return value, value
 
 
 def _sum(*values: Range | None) -> Range | None:

@@ -96,6 +96,12 @@ def _with_question(finding: Finding, evidence: Evidence) -> Finding:
     return replace(finding, unseen=(*finding.unseen, sentence))
 
 
+def stands_still(evidence: Evidence) -> bool:
+    """Returns whether memory of the GPU was read, and none of it changed."""
+    reads = _late_reads(evidence)
+    return bool(reads) and not any(each.changed for each in reads)
+
+
 def _late_reads(evidence: Evidence) -> list[ReadMemory]:
     """Returns what was read in the later half of the quiet time, if it was often enough."""
     capture = evidence.capture

@@ -23,6 +23,7 @@ from tbsched.hangs.hang import (
 from tbsched.hangs.rules.finding import Finding
 from tbsched.hangs.rules.gpu_memory import blocks_on_gpu, with_gpu_memory
 from tbsched.hangs.rules.host_memory import unless_host_runs
+from tbsched.hangs.rules.long_work import unless_work_is_long
 from tbsched.hangs.threads import SPINS, UNKNOWN
 from tbsched.hangs.unfinished import GRAPH, LAUNCH, name_of
 
@@ -42,7 +43,7 @@ def inside_kernels(evidence: Evidence) -> Finding:
     """Finds that all that can start is resident and does not end: the answer if no rule has one."""
     finding = _finding_by_code(evidence)
     if not _are_collectives(evidence):
-        finding = with_gpu_memory(finding, evidence)
+        finding = unless_work_is_long(with_gpu_memory(finding, evidence), evidence)
     is_for_others = finding.kind == INSIDE and _polls_what_others_write(evidence)
     return unless_host_runs(finding, evidence) if is_for_others else finding
 
