@@ -90,6 +90,27 @@ def test_loop_without_a_bound_is_not_said_to_be_slow(tmp_path: Path) -> None:
     assert of(tmp_path, *both).kind == "not_known"
 
 
+@pytest.mark.parametrize(
+    ("name", "words", "kind"),
+    [
+        ("binary_search", [24, 1000, 4], "not_known"),  # the middle of two neighbours is the lower
+        ("step_zero", [16, 1000, 4], "not_known"),  # by an amount from memory
+        ("step_arg", [8, 2 * 10**9, 4, 12, 1, 4], "not_hanging"),
+        ("step_arg", [8, 1000, 4, 12, 0, 4], "not_known"),
+        ("gcd_sub", [], "not_known"),  # of nothing and a number
+        ("doubles", [8, 1000, 4], "not_known"),  # nothing, twice, is nothing
+        ("lcg_find", [8, 12345, 4], "not_hanging"),
+        ("collatz", [8, 2 * 10**9, 4], "not_hanging"),  # of so many numbers
+        ("collatz", [8, 2, 4], "not_known"),
+    ],
+)
+def test_value_that_may_stand_still_ends_no_loop(
+    tmp_path: Path, name: str, words: list[int], kind: str
+) -> None:
+    found = of(tmp_path, *with_code(name, 1, 13, small_arguments=words))
+    assert found.kind == kind, found.text
+
+
 def test_lock_that_comes_back_on_every_way_is_slow(tmp_path: Path) -> None:
     assert code("gives_back").releases_lock
     assert not code("keeps").releases_lock

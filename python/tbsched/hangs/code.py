@@ -51,6 +51,9 @@ _CLOCK_OR_COUNTER = re.compile(f"{CLOCK_READS.pattern}|{_ATOMIC_COUNTERS.pattern
 _COUNTING = re.compile(
     r"^(?:U?IADD3?|VIADD|IMAD\.IADD|U?IMAD\.MOV|U?MOV|USHF|SHF\.|U?LEA|IMAD\.SHL|U?SEL)\b"
 )
+_STEADY = re.compile(
+    r"^(?:U?IADD3|VIADD|IMAD\.IADD|U?IMAD|U?IMAD\.MOV\S*|U?MOV|U?SHF\.R\S*|U?LEA)\s"
+)
 _OF_CLOCKS = re.compile(
     rf"{CLOCK_READS.pattern}|^(?:U?IADD3|IMAD)(?:\.X)?\s|^(?:IMAD\.)?MOV|^NANOSLEEP"
 )
@@ -58,6 +61,8 @@ _EQUALITY_TESTS = re.compile(r"^U?ISETP\.(?:NE|EQ)\b")
 MAX_CYCLES = 1 << 30  # of a thread that does not wait: half a second; longer is long
 _CYCLES_OF_INSTRUCTION = 1 << 8  # at most: of one that waits for memory
 _CYCLES_OF_SLEEP = 1 << 20  # at most: the longest sleep takes a millisecond
+_FLOAT_TESTS = re.compile(r"^[FDH]SETP")
+_TURNS_OF_OPEN_LOOP = 1 << 10  # of most loops that only their values end, if they end
 _MANY_TURNS = 1 << 20  # fewer do not take long, whatever a turn does
 _MAX_DEPTH = 16  # steps back from an address to what it is made of
 _STORES = re.compile(r"^(?:STG?|REDG?|ATOMG?)\.")
@@ -113,7 +118,8 @@ class KernelCode:
             gives back on every way.
         open_loops: how many loops are left neither by a count nor by the time nor by memory that
             others write.
-        is_one_open_loop: whether it has one loop, and that one is left by its own values alone.
+        is_one_open_loop: whether it has one loop, and that one is left by its own floating-point
+            values alone: they come to rest, or go on for ever.
         only_waits: whether each of its loops waits, never ends, or has few turns by a count: a
             thread that takes long waits then.
         may_compute_long: whether threads may stay long in loops without a trace in memory of an
@@ -691,31 +697,93 @@ class _KernelReader:
     def _is_one_open_loop(self, polling_loops: set[range]) -> bool:
         """Returns whether the only loop is an open one, and reads no memory."""
         (loop,) = self.loops
-        return bool(self._open_loops(polling_loops)) and not any(
-            _VARIES.match(self.bodies[index]) and not _CALLS.match(self.bodies[index])
-            for index in loop
+        tests = [
+            self.bodies[index]
+            for exit_ in self._exits(loop)
+            for index in self._deciders(exit_, loop)
+        ]
+        return (
+            bool(self._open_loops(polling_loops))
+            and any(_FLOAT_TESTS.match(test) for test in tests)
+            and not any(
+                _VARIES.match(self.bodies[index]) and not _CALLS.match(self.bodies[index])
+                for index in loop
+            )
         )
 
     def _is_bounded(self, branch: Instruction, loop: range) -> bool:
-        """Returns whether a count or the clock helps to decide when a branch leaves a loop."""
+        """Returns whether a count or the clock helps to decide when a branch leaves a loop.
+
+        A value that goes up and down, or by an amount that may be nothing, counts only if loops
+        around have so many turns that the kernel is slow even if such a loop is soon over.
+        """
         deciders = self._deciders(branch, loop)
-        return any(
-            _CLOCK_OR_COUNTER.match(self.bodies[index]) or self._is_counter(index, deciders, loop)
-            for index in deciders
+        if any(_CLOCK_OR_COUNTER.match(self.bodies[index]) for index in deciders):
+            return True
+        cycles = [cycle for index in deciders if (cycle := self._cycle_of(index, deciders, loop))]
+        if any(all(self._is_steady(index, cycle, loop) for index in cycle) for cycle in cycles):
+            return True
+        around = math.prod(
+            self.ranges.turns_at_least(each)
+            for each in self.loops
+            if _is_inside(loop, each) and each != loop
+        )
+        counts = any(_COUNTING.match(self.bodies[index]) for cycle in cycles for index in cycle)
+        return counts and around * len(loop) * _TURNS_OF_OPEN_LOOP >= MAX_CYCLES
+
+    def _cycle_of(self, index: int, deciders: set[int], loop: range) -> set[int]:
+        """Returns the instructions by which one's result depends on that of the turn before."""
+
+        def made_of(reader: int) -> list[int]:
+            """Returns the instructions of whose results an instruction makes a value."""
+            values = self.code[reader].reads - self.code[reader].guards
+            return [
+                writer
+                for register in values
+                if "P" not in register
+                for writer in self._possible_writers(register, reader, loop)
+                if writer in deciders
+            ]
+
+        behind = reachable(made_of(index), made_of)
+        return {at for at in behind if index in behind and index in reachable([at], made_of)}
+
+    def _is_steady(self, index: int, cycle: set[int], loop: range) -> bool:
+        """Returns whether an instruction copies or halves what a loop counts, or adds to it an
+        amount that is the same in each turn and comes from no memory."""
+        own = self.code[index]
+        if not _STEADY.match(own.body):
+            return False
+        others = {
+            register
+            for register in own.reads - own.guards
+            if "P" not in register
+            and not cycle.intersection(self._possible_writers(register, index, loop))
+        }
+        counted = [
+            each
+            for each in own.operands[1:]
+            if each.removeprefix("-").removesuffix(".reuse") in own.reads - others - own.guards
+            and "P" not in each
+        ]
+        return (
+            len(counted) == 1
+            and not any(self.ranges.is_idle(name, index) for name in own.writes)
+            and not any(
+                self._changes_in(each, index, loop, self._changing(loop))
+                or self._is_loaded(each, index)
+                for each in others
+            )
         )
 
-    def _is_counter(self, index: int, deciders: set[int], loop: range) -> bool:
-        """Returns whether an instruction adds to, or shifts, its own result of the turn before."""
-
-        def steps(reader: int) -> Iterator[int]:
-            """Yields the counting instructions whose results an instruction reads."""
-            for register in self.code[reader].reads:
-                for writer in self._possible_writers(register, reader, loop):
-                    if writer in deciders and _COUNTING.match(self.bodies[writer]):
-                        yield writer
-
-        is_step = _COUNTING.match(self.bodies[index])
-        return bool(is_step) and index in reachable(steps(index), steps)
+    def _is_loaded(self, register: str, before: int) -> bool:
+        """Returns whether a register comes from memory."""
+        writers = self.ranges.code.writers
+        made_of = reachable(
+            writers(register, before),
+            lambda at: [to for name in self.code[at].reads for to in writers(name, at)],
+        )
+        return any(_LOADS.match(self.bodies[at]) for at in made_of)
 
     def _releases_lock(self, polling_loads: dict[range, list[int]], polls: Iterable[Poll]) -> bool:
         """Returns whether all polls take one lock, which every path afterwards releases.
@@ -941,9 +1009,10 @@ class _KernelReader:
         written: set[str] = set()
         all_written = self._registers_written(loop)
         for instruction in instructions:
-            if instruction.writes & instruction.reads or _VARIES.match(instruction.body):
-                changing |= instruction.writes
-            changing |= (instruction.reads & all_written) - written
+            idle = {name for name in instruction.writes if self._is_idle(name, instruction)}
+            if instruction.writes & instruction.reads - idle or _VARIES.match(instruction.body):
+                changing |= instruction.writes - idle
+            changing |= (instruction.reads & all_written) - written - idle
             written |= instruction.writes
         dependents: dict[str, set[str]] = {}
         for instruction in instructions:
@@ -951,6 +1020,12 @@ class _KernelReader:
                 dependents.setdefault(register, set()).update(instruction.writes)
         changing = reachable(changing, lambda register: dependents.get(register, ()))
         return not any(exit_.guards & changing for exit_ in exits)
+
+    def _is_idle(self, name: str, instruction: Instruction) -> bool:
+        """Returns whether an instruction leaves a register as it is."""
+        return name in instruction.reads and self.ranges.is_idle(
+            name, self.index_at[instruction.address]
+        )
 
     def _address_source(self, index: int) -> tuple[tuple[int, ...], bool]:
         """Returns byte offsets of the arguments in an address, and whether it has loaded values."""

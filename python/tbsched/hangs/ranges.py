@@ -19,6 +19,7 @@ from tbsched.program.reachable import reachable
 
 _MAX_DEPTH = 16  # instructions from a value back to what it is made of
 _INTEGERS = range(-(1 << 31), 1 << 31)
+_PREDICATE = re.compile(r"!?U?P[\dT]")
 _SPECIAL: tuple[tuple[str, Range], ...] = (
     (r"SR_TID\.[XYZ]", (0, MAX_THREADS - 1)),
     (r"SR_LANEID", (0, 31)),
@@ -422,6 +423,10 @@ class Ranges:
         far = limit[1] - begin[0] if rises else begin[1] - limit[0]
         return max(far, 0) // min(map(abs, by)) + 2
 
+    def is_idle(self, counter: str, step: int) -> bool:
+        """Returns whether an instruction adds nothing to a register."""
+        return self._added(counter, step, _MAX_DEPTH) == (0, 0)
+
     def lowers(self, counter: str, step: int) -> bool:
         """Returns whether an instruction makes a register less than it was."""
         by = self._step(counter, step, _MAX_DEPTH)
@@ -441,11 +446,16 @@ class Ranges:
 
     def _step(self, counter: str, step: int, depth: int) -> Range | None:
         """Returns what an instruction adds to a counter; None: it may be nothing, or is unknown."""
+        by = self._added(counter, step, depth)
+        return None if by is None or by[0] <= 0 <= by[1] else by
+
+    def _added(self, counter: str, step: int, depth: int) -> Range | None:
+        """Returns what an instruction adds to a register; None: unknown."""
         body = self.every[step].body
         operands = [each.removesuffix(".reuse") for each in self.every[step].operands]
+        operands = [each for each in operands if not _PREDICATE.fullmatch(each)]
         if _PRODUCT_STEP.match(body) and operands[0] == operands[-1] == counter:
-            by = _product(*(self.value(each, step, depth) for each in operands[1:3]))
-            return None if by is None or by[0] <= 0 <= by[1] else by
+            return _product(*(self.value(each, step, depth) for each in operands[1:3]))
         if not _STEP.match(body) or counter not in self.every[step].reads:
             return None
         is_product = self.every[step].body.startswith("IMAD.IADD")
@@ -455,8 +465,7 @@ class Ranges:
             return None
         operands.remove(counter)
         operands.remove(counter)
-        by = _sum(*(self.value(each, step, depth) for each in operands))
-        return None if by is None or by[0] <= 0 <= by[1] else by
+        return _sum(*(self.value(each, step, depth) for each in operands))
 
     def _is_in_each_turn(self, number: int, loop: range) -> bool:
         """Returns whether no branch of a loop leads past an instruction that is always executed."""
