@@ -103,6 +103,24 @@ def test_cut_and_damaged_packing_is_refused(tmp_path: Path) -> None:
     assert "was the file written and copied to its end?" in refused(place)
 
 
+@pytest.mark.parametrize("is_list", [False, True])
+@pytest.mark.parametrize("packing", [bytes, gzip.compress])
+def test_what_comes_after_a_profile_is_refused(
+    tmp_path: Path, packing: Callable[[bytes], bytes], is_list: bool
+) -> None:
+    place = whole(tmp_path)
+    text = place.read_bytes()
+    if is_list:
+        text = json.dumps(json.loads(text)["traceEvents"]).encode()
+    place.write_bytes(packing(text + b" \r\n\n"))
+    assert refusal(place) is None
+    for more in (text, b"\n" + text, b"}", b"]", b",", b"garbage", bytes(3), b" " * 2**21 + b"x"):
+        place.write_bytes(packing(text + more))
+        said = refused(place)
+        assert "comes after its end; are two files joined in this one?" in said
+        assert said.startswith(f"{place}: not whole JSON, near byte ")
+
+
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     assert "a folder, of which no file is known; name the file itself" in refused(tmp_path)
     loop = tmp_path / "loop.json"

@@ -394,7 +394,7 @@ def _first_written_ns(path: Path) -> int | None:
 
 def _events(path: Path, devices: list[Any], distributed: list[Any]) -> Iterator[object]:
     """Yields the events of a trace one by one; fills ``devices`` and ``distributed``. Raises
-    ValueError: not JSON, or it ends early."""
+    ValueError: not JSON, it ends early, or something follows it."""
     try:
         if head_of(path).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
             yield from listed(pieces_of(path))
@@ -409,9 +409,7 @@ def _events(path: Path, devices: list[Any], distributed: list[Any]) -> Iterator[
     except ValueError as error:
         if storage.shown(path) in str(error):
             raise
-        raise ValueError(
-            f"{storage.shown(path)}: {error}; was the file written and copied to its end?"
-        ) from None
+        raise ValueError(f"{storage.shown(path)}: {error}") from None
 
 
 def _rank_field(distributed: list[Any], field: str) -> int | None:

@@ -12,6 +12,7 @@ from typing import Any
 from tbsched import parsing
 
 MAX_VALUE = 2**24  # characters of one member, or of one item of a list
+_CUT = "was the file written and copied to its end?"
 _BLANK = re.compile(r"[ \t\r\n]*")
 _AFTER = frozenset(",:]} \t\r\n")  # what comes after a value
 _COMMA = re.compile(r"[ \t\r\n]*,[ \t\r\n]*(?=[^ \t\r\n])")
@@ -27,7 +28,7 @@ def members(pieces: Iterator[bytes], lists: Collection[str]) -> Iterator[tuple[s
         lists: keys of lists that are long.
 
     Raises:
-        ValueError: not JSON, no object, or it ends early; one line.
+        ValueError: not JSON, no object, it ends early, or something follows it; one line.
     """
     text = _Text(pieces)
     text.expect("{")
@@ -41,6 +42,7 @@ def members(pieces: Iterator[bytes], lists: Collection[str]) -> Iterator[tuple[s
         else:
             yield str(key), text.value()
         text.separate("}")
+    text.end("}")
 
 
 def listed(pieces: Iterator[bytes]) -> Iterator[Any]:
@@ -52,6 +54,8 @@ def listed(pieces: Iterator[bytes]) -> Iterator[Any]:
         yield text.value()
         if not text.at_end():
             text.separate("]")
+    if not text.at_end():
+        text.end("]")
 
 
 class _Text:
@@ -90,6 +94,14 @@ class _Text:
         if next_character != character:
             raise self._wrong(f"{character} is needed, got {next_character!r}")
         self._place += 1
+
+    def end(self, character: str) -> None:
+        """Goes over the last character, behind which nothing may follow."""
+        self.expect(character)
+        if not self.at_end():
+            raise self._wrong(
+                f"{self.next()!r} comes after its end", "are two files joined in this one?"
+            )
 
     def items(self) -> Iterator[Any]:
         """Yields the items of the next list, one by one."""
@@ -142,8 +154,8 @@ class _Text:
         self._text = "".join(pieces)
         return size > 0
 
-    def _wrong(self, why: str) -> ValueError:
+    def _wrong(self, why: str, question: str = _CUT) -> ValueError:
         """Returns the error for text that is not JSON."""
         before = self._bytes - len(self._text) + self._place
         reason = " ".join(why.split())[:200]
-        return ValueError(f"not whole JSON, near byte {max(before, 0)}: {reason}")
+        return ValueError(f"not whole JSON, near byte {max(before, 0)}: {reason}; {question}")
