@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tbsched import _core
-from tbsched.campaigns import ModelGpu, Report, SequenceOptions, fuzz
+from tbsched.campaigns import ModelGpu, Report, SequenceOptions, fuzz, record
 from tbsched.campaigns.judge import Judge
 from tbsched.campaigns.space.draws import Draws
 from tbsched.campaigns.space.options import DRAWN
@@ -19,6 +21,7 @@ from tbsched.hardware.catalogue import ablations, device, shows_in, unablated
 from tbsched.hardware.partitions import split_sms
 from tbsched.prediction.tables import predict_until_refused
 from tbsched.program.sequence import Launch, Release, Sequence
+from tbsched.traces.files import load_traces
 from tbsched.traces.trace import Trace
 
 RIGHT = "rtx3090"
@@ -128,6 +131,37 @@ def test_the_report_says_what_bound_and_which_mechanisms_decided_nothing() -> No
     assert report.coverage.refused["cooperative"] > 0
     assert "launches that did not fit, by what refused them: " in str(report)
     assert "would have shown: no-warp-skip, free-warps, " in str(report)
+
+
+def _coverage_of(traces: list[Trace]) -> tuple[Counter[str], Counter[str]]:
+    """Counts what launches are, and what refused them, one by one."""
+    ways: Counter[str] = Counter()
+    for launch in (launch for trace in traces for launch in trace.sequence.launches):
+        ways.update(name for name in ("priority", "cooperative") if getattr(launch, name))
+    return ways, Counter(item.limiter for trace in traces for item in trace if item.limiter)
+
+
+@pytest.mark.parametrize("draw", ["native", "hypothesis"])
+def test_each_launch_of_a_recording_counts_in_its_coverage(tmp_path: Path, draw: str) -> None:
+    place = tmp_path / "recorded.jsonl"
+    report = record(RIGHT, place, 200, predictor=RIGHT, seed=7, draw=draw, progress=False)
+    ways, refused = _coverage_of(load_traces(place))
+    assert min(ways["priority"], ways["cooperative"], refused["warps"]) > 9
+    assert (report.coverage.ways, report.coverage.refused) == (ways, refused)
+
+
+def test_no_launch_counts_twice_where_tables_are_repeated_uncut() -> None:
+    found = campaign(RIGHT, RIGHT, max_examples=3000, draw="native")
+    drawn: list[Trace] = []
+
+    class Seen(ModelGpu):
+        def observe(self, seq: Sequence, /) -> Trace:
+            drawn.append(super().observe(seq))
+            return drawn[-1]
+
+    one_by_one = campaign(Seen(RIGHT), RIGHT, max_examples=3000, draw="native")
+    assert found.launches == one_by_one.launches
+    assert (found.coverage.ways, found.coverage.refused) == _coverage_of(drawn)
 
 
 @pytest.mark.parametrize("order", ["fifo", "one_line", "pass_by"])

@@ -16,8 +16,8 @@ from tbsched.program.sequence import Sequence
 from tbsched.traces.annotations import unstable_reason
 from tbsched.traces.trace import Trace
 
-# The coverage of one in this many sequences is counted, if they are predicted one by one.
-COVERED_EVERY = 8
+# Ablations predict one in this many sequences, if they are predicted one by one.
+ABLATED_EVERY = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,10 @@ class Trials:
         keeps_waiting = self.judge.past_refusal is None and sequence_number % UNCUT_EVERY == 0
         try:
             prediction = self.judge.predict(drawn, whole=keeps_waiting)
-            if keeps_waiting or sequence_number % COVERED_EVERY == 0:
-                self.coverage.look_at(prediction, self.judge.states[0])
+            self.coverage.look_at(
+                prediction, self.judge.states[0],
+                asks_ablations=keeps_waiting or sequence_number % ABLATED_EVERY == 0,
+            )  # fmt: skip
             return prediction
         except ValueError:
             if not (self.recording and self.findings.most == 0):

@@ -69,7 +69,8 @@ class ByTables:
                         raise outcome.error
                     prediction = trials.judge.predict(sequence, whole=outcome.repeat_uncut)
                     if outcome.repeat_uncut:
-                        trials.coverage.look_at(prediction, trials.judge.states[0])
+                        counted = next(k for k, each in enumerate(prediction, 1) if each.limiter)
+                        trials.coverage.look_at(prediction, trials.judge.states[0], counted=counted)
                     comparison = trials.judge.judge(prediction)
                     if trials.is_news(comparison):
                         return outcome.draw, comparison

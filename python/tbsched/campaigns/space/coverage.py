@@ -134,20 +134,33 @@ class Covering:
             begin, end = end, end * LARGER
         return differing
 
-    def look_at(self, prediction: Trace, state: InitialState) -> None:
+    def look_at(
+        self,
+        prediction: Trace,
+        state: InitialState,
+        *,
+        asks_ablations: bool = True,
+        counted: int = 0,
+    ) -> None:
         """Counts the same for one prediction, in which launches behind one that waits count, too.
 
         Args:
             prediction: of the model.
             state: what it starts from.
+            asks_ablations: whether it is also predicted by devices without a mechanism, which takes
+                as long as some predictions.
+            counted: how many of its first launches a table has counted already.
         """
-        self.found.refused.update(item.limiter for item in prediction if item.limiter)
+        self.found.refused.update(
+            item.limiter for item in prediction.placements[counted:] if item.limiter
+        )
         ways = {"duration"} if prediction.sequence.timed else set()
-        for event in prediction.sequence:
-            for launch in event.launches:
-                ways_of_launch = given_fields(launch).keys() & _WAYS
+        for number, launch in enumerate(prediction.sequence.launches):
+            ways_of_launch = given_fields(launch).keys() & _WAYS
+            ways |= ways_of_launch
+            if number >= counted:
                 self.found.ways.update(ways_of_launch)
-                ways |= ways_of_launch
+        for event in prediction.sequence:
             if isinstance(event, GraphLaunch):
                 self.found.ways["graph"] += len(event.launches)
                 if any(isinstance(part, Conditional) for part in event.graph.parts):
@@ -157,6 +170,8 @@ class Covering:
             elif isinstance(event, WaitValue):
                 self.found.ways["value"] += 1
                 ways.add("value")
+        if not asks_ablations:
+            return
         if any(isinstance(item, HostFunction) for item in prediction.sequence.transfers):
             ways.add("host_function")
         for name, variant in self._undecided(ways):
