@@ -158,6 +158,37 @@ def test_two_runs_mixed_are_refused(tmp_path: Path) -> None:
     refused(tmp_path, [one, other], "contradict each other", "are the profiles of one run")
 
 
+def test_runs_of_another_pace_are_refused_where_their_kernels_overlap(tmp_path: Path) -> None:
+    """Each collective of one run overlaps that of the other, so no bounds contradict."""
+    one = documents(play([[Gemm(us), Meet(600)] * 3 for us in (2000, 5000)]))[0]
+    other = documents(play([[Gemm(us), Meet(600)] * 3 for us in (11_000, 2000)]))[1]
+    refused(
+        tmp_path, [one, other], "most collectives of rank 0 and rank 1 end far apart, number 2 (",
+        " ms, whatever their clocks are: are the profiles of one run?",
+    )  # fmt: skip
+
+
+def test_a_clock_is_as_uncertain_as_ends_are_apart(tmp_path: Path) -> None:
+    """Though a short collective bounds it more narrowly."""
+    steps = [*[Gemm(600), Meet(400)] * 9, Gemm(600), Meet(10)]
+    given = documents(play([steps, steps]))
+    meets = [event for event in given[1]["traceEvents"] if event["name"].startswith("nccl")]
+    for number, event in enumerate(meets[:-1]):
+        event["dur"] += 100 * (number % 3)
+    (_, rank) = tb.load_program(written(tmp_path, given)).ranks
+    assert rank.uncertain is not None
+    assert rank.uncertain > 150e-6
+
+
+def test_a_rank_that_lacks_collectives_is_named(tmp_path: Path) -> None:
+    given = documents(play([[Gemm(100), Meet(20)] * 3 for _ in range(2)]))
+    events = given[1]["traceEvents"]
+    last = max(event["ts"] for event in events if event["name"].startswith("nccl"))
+    given[1]["traceEvents"] = [event for event in events if event["ts"] < last]
+    found = tb.explain(tb.load_program(written(tmp_path, given)))
+    assert "(rank 1 has 2, rank 0 has 3)" in str(found)
+
+
 def test_collectives_at_the_edges_of_one_profile_have_no_counterpart(tmp_path: Path) -> None:
     """Rank 0 began to record two collectives earlier."""
     given = documents(play([[Gemm(100), Meet(20), Host("f", 30 * (k % 3))] * 9 for k in range(2)]))

@@ -125,11 +125,17 @@ def joined(sources: Sequence[Source], sentences: Iterable[str] = ()) -> Program:
         )
     clocks, wrong = clocks_of(merged, matches, source_by_gpu)
     if wrong is not None:
-        one, other, ns = wrong
+        pair = f"rank {ranks[wrong.one]} and rank {ranks[wrong.other]}"
+        if wrong.collective is None:
+            problem = f"the collectives of {pair} contradict each other by {_words(wrong.ns)}"
+        else:
+            words = matches.kinds[wrong.collective].words
+            problem = (
+                f"most collectives of {pair} end far apart, number {wrong.collective} ({words}) "
+                f"by {_words(wrong.ns)}"
+            )
         raise ValueError(
-            f"{_files(sources)}: the collectives of rank {ranks[one]} and rank {ranks[other]} "
-            f"contradict each other by {_words(ns)}, whatever their clocks are: are the profiles "
-            "of one run?"
+            f"{_files(sources)}: {problem}, whatever their clocks are: are the profiles of one run?"
         )
     moved, _, _ = _merged(
         [

@@ -42,6 +42,10 @@ _TOGETHER_NS = 50_000  # within which kernels end that exchange bytes
 _FAR_NS = 2**60
 _RESOLUTION_NS = 1_000  # of the clocks of profilers
 _DRIFT, _MIN_DRIFT_NS = 1e-4, 50_000  # by which clocks may run apart, as a share, and at least
+# Those in which all ranks move the same bytes end nearly together. Ends are far apart from this
+# share of the shorter kernel on, and from this time on.
+_ENDING_TOGETHER = frozenset({"all_reduce", "all_gather", "reduce_scatter", "barrier"})
+_FAR_SHARE, _MIN_FAR_NS = 0.5, 200_000
 
 
 class Kind(NamedTuple):
@@ -179,8 +183,8 @@ def matched(activity: Activity) -> Collectives:
         if unmatched_rows:
             notes.append(
                 f"{len(unmatched_rows)} of {len(every)} collectives of {_group_words(group)} stand "
-                "in one profile and not in the others, at its beginning or end: how long they "
-                "waited is not known."
+                "in one profile and not in the others, at its beginning or end "
+                f"({_counts(sequences, activity.ranks)}): how long they waited is not known."
             )
     starts = activity.work["start_ns"]
     collectives.sort(key=lambda collective: min(int(starts[row]) for row in collective[1]))
@@ -349,6 +353,14 @@ def _without_any(
     )
 
 
+def _counts(sequences: Mapping[int, Sequence[_OnGpu]], ranks: Mapping[int, int]) -> str:
+    """Returns which rank has fewest collectives of a group, and which has most, in words."""
+    by_count = sorted(sequences, key=lambda gpu: (len(sequences[gpu]), gpu))
+    return ", ".join(
+        f"{gpu_word(gpu, ranks)} has {len(sequences[gpu])}" for gpu in (by_count[0], by_count[-1])
+    )
+
+
 def _group_words(group: _Group) -> str:
     if group.pair is not None:
         return f"rank {group.pair[0]} to rank {group.pair[1]}"
@@ -479,11 +491,18 @@ class Clock(NamedTuple):
 
 
 class Contradiction(NamedTuple):
-    """Two sources whose collectives no clocks bring together, and by how much that fails."""
+    """Two sources whose collectives no clocks bring together, and by how much that fails.
+
+    Attributes:
+        one, other: numbers of the sources.
+        ns: by how much their bounds contradict each other, or how far apart most collectives end.
+        collective: the number of the one that ends farthest apart; None: bounds contradict.
+    """
 
     one: int
     other: int
     ns: int
+    collective: int | None = None
 
 
 def clocks_of(
@@ -524,21 +543,39 @@ def clocks_of(
         else:
             uncertain += before.uncertain_ns
         clocks[other] = Clock(before.added_ns + added, uncertain)
-        if off_ns and wrong is None:
+        if wrong is None and off_ns:
             wrong = Contradiction(one, other, off_ns)
+        elif wrong is None and (farthest := apart[one, other].farthest(added)) is not None:
+            wrong = Contradiction(one, other, abs(farthest.ns - added), farthest.collective)
     return [clocks[source] for source in range(count)], wrong
+
+
+class _End(NamedTuple):
+    """The end of a collective on two sources.
+
+    Attributes:
+        ns: on the first one's clock less on the other's.
+        shorter_ns: how long its shorter kernel took.
+        collective: its number.
+        together: whether it must end nearly together.
+    """
+
+    ns: int
+    shorter_ns: int
+    collective: int
+    together: bool
 
 
 class _Apart(NamedTuple):
     """Differences of two clocks that collectives give: the first one's time less the other's.
 
     Attributes:
-        ends: of what ended nearly together, int64.
-        least, most: bounds by what started before something ended, int64.
+        ends: of what ended nearly together.
+        least, most: bounds by what started before something ended, in ns.
         span_ns: how long the profiles are.
     """
 
-    ends: list[int]
+    ends: list[_End]
     least: list[int]
     most: list[int]
     span_ns: int
@@ -551,23 +588,48 @@ class _Apart(NamedTuple):
         clocks drift count as 0.
         """
         low, high = max(self.least, default=-_FAR_NS), min(self.most, default=_FAR_NS)
+        ends = np.array([end.ns for end in self.ends], np.int64)
         # Clocks of one host are equal; only ends that agree are better known than that.
-        added = int(np.median(self.ends)) if self.ends else min(max(0, low), high)
-        deviation = np.abs(np.array(self.ends or [0], np.int64) - added)
-        spread = int(np.quantile(deviation, 0.9)) if len(self.ends) > 1 else _FAR_NS
+        added = int(np.median(ends)) if len(ends) else min(max(0, low), high)
         if low <= high:
             added = min(max(added, low), high)
             # A single collective says no more than its bounds.
-            spread = min(spread, max(high - added, added - low))
+            spread = _spread(ends, added) if len(ends) > 1 else max(high - added, added - low)
             return added, max(spread, _RESOLUTION_NS) if spread < _FAR_NS // 2 else UNKNOWN, 0
+        spread = _spread(ends, added) if len(ends) > 1 else self.span_ns
         drift = low - high
-        allowed = max(_MIN_DRIFT_NS, _DRIFT * self.span_ns)
-        return added, max(min(spread, self.span_ns), drift), drift if drift > allowed else 0
+        off = drift if drift > self._drift_ns else 0
+        return added, max(min(spread, self.span_ns), drift), off
+
+    def farthest(self, added: int) -> _End | None:
+        """Returns the collective whose ends are farthest apart once ``added`` ns are added to the
+        second clock, if most are so far apart that they cannot be of one run; None: they are not.
+        """
+        together = [end for end in self.ends if end.together]
+        least_ns = max(_MIN_FAR_NS, self._drift_ns)
+        far = [
+            end
+            for end in together
+            if abs(end.ns - added) > max(least_ns, _FAR_SHARE * end.shorter_ns)
+        ]
+        if 2 * len(far) <= len(together):
+            return None
+        return max(far, key=lambda end: abs(end.ns - added))
+
+    @property
+    def _drift_ns(self) -> float:
+        """By how many ns clocks may run apart in the profiles."""
+        return max(_MIN_DRIFT_NS, _DRIFT * self.span_ns)
 
     def reversed(self) -> _Apart:
         """Returns the bounds of the difference with the two clocks exchanged."""
-        ends, lower, upper = ([-ns for ns in column] for column in self[:3])
-        return _Apart(ends, upper, lower, self.span_ns)
+        ends = [end._replace(ns=-end.ns) for end in self.ends]
+        return _Apart(ends, [-ns for ns in self.most], [-ns for ns in self.least], self.span_ns)
+
+
+def _spread(ends: Int64Array, added: int) -> int:
+    """Returns how far most ends are from ``added``, in ns."""
+    return int(np.quantile(np.abs(ends - added), 0.9))
 
 
 def _apart(
@@ -604,7 +666,10 @@ def _apart(
             if is_first_sender is None or _received_late(
                 (starts[one], ends[one]), (starts[other], ends[other]), is_first_sender
             ):
-                pair_apart.ends.append(ends[one] - ends[other])
+                shorter = min(ends[one] - starts[one], ends[other] - starts[other])
+                pair_apart.ends.append(_End(
+                    ends[one] - ends[other], shorter, index, kind.op in _ENDING_TOGETHER
+                ))  # fmt: skip
     return result | {(b, a): pair_apart.reversed() for (a, b), pair_apart in result.items()}
 
 
