@@ -134,6 +134,16 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
         tb.load_program(3)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("use", [tb.load_program, tb.hang])
+def test_a_pipe_is_refused_with_what_to_do(tmp_path: Path, use: Callable[[Path], object]) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, whole(tmp_path).read_bytes())
+    os.close(writing)
+    with pytest.raises(ValueError, match=r"is a pipe, not a regular file; write .* to a file"):
+        use(Path(f"/dev/fd/{reading}"))
+    os.close(reading)
+
+
 @pytest.mark.parametrize(
     ("changes", "args", "words"),
     [

@@ -24,12 +24,18 @@ def head_of(path: Path) -> bytes:
     Empty if there is nothing, or nothing that can be unpacked.
 
     Raises:
-        FileNotFoundError, ValueError: as ``storage.opened``.
+        FileNotFoundError, ValueError: as ``storage.opened``; a pipe, which cannot be read again
+            from its beginning.
     """
     if storage.is_folder(path):
         files = sorted(file for file in path.glob("*.json") if file.is_file())
         return head_of(files[0]) if files else b""
     with storage.opened(path) as file:
+        if not file.seekable():
+            raise ValueError(
+                f"{storage.shown(path)}: cannot be read: is a pipe, not a regular file; write what "
+                "comes out of it to a file, and name that"
+            )
         try:
             return unpacking.head(file.read(HEAD), HEAD)
         except ValueError as error:
