@@ -38,6 +38,23 @@ def paths(verb: Callable[..., object]) -> Iterator[str]:
             yield name
 
 
+# -- standard input --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", ["predict", "show", "capacity", "coresident"])
+def test_standard_input_is_json_with_a_list_of_events_alone(verb: str) -> None:
+    trace, profile = '{"tbsched_trace":1}\n{"id":"a"}\n', '{"traceEvents": []}'
+    for text in (trace, profile, ""):
+        ran = CliRunner().invoke(app, [verb, "-"], input=text, standalone_mode=False)
+        said = str(ran.exception)
+        assert said.startswith("standard input: JSON with a list of events is needed; write a tr")
+    events = '\ufeff [{"launch": {"blocks": 8, "threads": 64, "registers": 32}}]'
+    ran = CliRunner().invoke(app, [verb, "-"], input=events, standalone_mode=False)
+    assert ran.exception is None, ran.exception
+    (given,) = (each for each in COMMANDS[verb].params if each.metavar == "SEQUENCES")
+    assert "- reads such JSON, and nothing else, from standard input." in given.help
+
+
 # -- empty values ----------------------------------------------------------------------------------
 
 WITH_VALUES = [

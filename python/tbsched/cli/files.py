@@ -34,7 +34,8 @@ def read_traces(path: Path) -> list[Trace]:
 
 
 def sequences_of(path: Path) -> list[Sequence]:
-    """Returns the sequences of a file of any known format; ``-`` is standard input.
+    """Returns the sequences of a file of any known format; ``-`` is standard input, with JSON of
+    events.
 
     Raises:
         FileNotFoundError, TypeError, ValueError: as :func:`read_sequences`.
@@ -43,7 +44,16 @@ def sequences_of(path: Path) -> list[Sequence]:
         return read_sequences(path)
     if sys.stdin is None:
         raise ValueError("standard input is closed")
-    return [Sequence.from_json(storage.limited(sys.stdin.buffer, "standard input"))]
+    text = storage.limited(sys.stdin.buffer, "standard input")
+    try:
+        return [Sequence.from_json(text)]
+    except (TypeError, ValueError):
+        if text.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
+            raise
+        raise ValueError(
+            "standard input: JSON with a list of events is needed; write a trace or a profile to a "
+            "file, and name that in place of -"
+        ) from None
 
 
 def profiled(path: Path, part: Part) -> Program | None:

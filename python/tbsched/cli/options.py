@@ -126,8 +126,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document, a
 _SEQUENCE_FILE = typer.Argument(
     help="A trace file (.jsonl, .xz, .gz), a profile (torch.profiler, Nsight Systems' .sqlite) "
     "or JSON with a list of events such as "
-    '[{"launch":{"blocks":132,"threads":256,"registers":32}},{"release":0}]; - reads it from '
-    "standard input.",
+    '[{"launch":{"blocks":132,"threads":256,"registers":32}},{"release":0}]; - reads such '
+    "JSON, and nothing else, from standard input.",
     metavar="SEQUENCES",
 )
 SequenceFile = Annotated[Path, _SEQUENCE_FILE]
