@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import json
-from collections.abc import Iterator
+import lzma
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -12,6 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tbsched as tb
+from helpers import ROOT
+from importers.written import call, kernel, kineto
 from tbsched.importers.reading import packed
 from tbsched.importers.reading.members import members
 
@@ -64,6 +69,25 @@ def test_bar_is_for_what_takes_long_on_a_terminal(
     monkeypatch.setenv("TERM", "xterm")
     assert list(packed.pieces_of(place)) == [place_content(place)]
     assert "reading a.json.gz" in capsys.readouterr().err
+
+
+CAPTURE = ROOT / "tests" / "real" / "recordings" / "h100" / "cupy_legacy_stream-a.jsonl.xz"
+
+
+@pytest.mark.parametrize("packing", [bytes, gzip.compress, lzma.compress])
+@pytest.mark.parametrize("kind", ["capture", "kineto"])
+def test_a_byte_order_mark_is_passed_over(
+    tmp_path: Path, kind: str, packing: Callable[[bytes], bytes]
+) -> None:
+    place = kineto(tmp_path / "plain.json", call(1, 1, 1), kernel(1, 3, 5))
+    text = place.read_bytes() if kind == "kineto" else lzma.decompress(CAPTURE.read_bytes())
+    place.write_bytes(text)
+    marked = tmp_path / "marked.json"
+    marked.write_bytes(packing(codecs.BOM_UTF8 + text))
+    plain, found = (tb.load_program(each, fit=False) for each in (place, marked))
+    assert found.sequence == plain.sequence
+    if kind == "capture":
+        assert tb.hang(marked).kind == tb.hang(place).kind
 
 
 def place_content(place: Path) -> bytes:

@@ -78,7 +78,7 @@ _MAX_INTEGER = 2**63 - 1
 
 def takes(head: bytes) -> bool:
     """Returns whether a file with these first bytes is a trace of Kineto."""
-    text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    text = head.lstrip(b" \t\r\n")
     if text.startswith(b"["):
         return b'"ph"' in text
     return text.startswith(b"{") and any(key in text for key in _KEYS)
@@ -396,7 +396,7 @@ def _events(path: Path, devices: list[Any], distributed: list[Any]) -> Iterator[
     """Yields the events of a trace one by one; fills ``devices`` and ``distributed``. Raises
     ValueError: not JSON, it ends early, or something follows it."""
     try:
-        if head_of(path).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+        if head_of(path).lstrip(b" \t\r\n").startswith(b"["):
             yield from listed(pieces_of(path))
             return
         for key, value in members(pieces_of(path), _LISTS):

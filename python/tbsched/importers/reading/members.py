@@ -63,7 +63,7 @@ class _Text:
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
-        self._decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self._decode_at = json.JSONDecoder(parse_float=Decimal).raw_decode
         self._text = ""
         self._place = 0

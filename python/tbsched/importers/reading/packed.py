@@ -10,6 +10,7 @@ from typing import BinaryIO
 from tbsched import storage, unpacking
 from tbsched.progress import bar
 
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # of UTF-8, which some editors put before a text
 HEAD = 1 << 16  # bytes that tell of what format a file is
 _PIECE = 1 << 20
 # Limits of what a packed profile unpacks to, counted from its beginning at each piece: a minimum,
@@ -19,7 +20,8 @@ MAX_UNPACKED, BYTES_PER_BYTE = 2**24, 100
 
 
 def head_of(path: Path) -> bytes:
-    """Returns the first bytes of a file, unpacked; of a folder those of its first ``.json`` file.
+    """Returns the first bytes of a file, unpacked and without a byte-order mark; of a folder those
+    of its first ``.json`` file.
 
     Empty if there is nothing, or nothing that can be unpacked.
 
@@ -37,13 +39,14 @@ def head_of(path: Path) -> bytes:
                 "comes out of it to a file, and name that"
             )
         try:
-            return unpacking.head(file.read(HEAD), HEAD)
+            return unpacking.head(file.read(HEAD), HEAD).removeprefix(_BYTE_ORDER_MARK)
         except ValueError as error:
             raise ValueError(f"{storage.shown(path)}: {error}") from None
 
 
 def pieces_of(path: Path) -> Iterator[bytes]:
-    """Yields the pieces of a file, unpacked if it is packed by gzip or xz.
+    """Yields the pieces of a file, unpacked if it is packed by gzip or xz, without a byte-order
+    mark.
 
     Raises:
         FileNotFoundError: no such file.
@@ -73,6 +76,8 @@ def _pieces(path: Path, file: BinaryIO, advance: Callable[[int], object]) -> Ite
             raise ValueError(f"{storage.shown(path)}: {error}") from None
         if not piece:
             return
+        if not size:
+            piece = piece.removeprefix(_BYTE_ORDER_MARK)
         size += len(piece)
         packed = file.tell()
         limit = max(MAX_UNPACKED, BYTES_PER_BYTE * packed)
