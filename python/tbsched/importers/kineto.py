@@ -345,6 +345,8 @@ def _three(args: dict[str, Any], field: str) -> tuple[int, int, int]:
     if isinstance(value, list) and len(value) == 3:
         x, y, z = value
         if type(x) is type(y) is type(z) is int and x > 0 and y > 0 and z > 0:
+            if max(x, y, z) > _MAX_INTEGER:
+                raise ValueError(f"args.{field}: {shown(value)} is beyond {_MAX_INTEGER}")
             return x, y, z
     raise ValueError(f"args.{field}: three numbers from 1 are needed, got {shown(value)}")
 
