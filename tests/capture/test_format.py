@@ -172,6 +172,7 @@ def test_lines_of_kinds_that_come_later_are_passed_over(tmp_path: Path) -> None:
         ('"at":[2000,3000]', '"at":[3000,2000]', "line 10: at: two times in ns"),
         ('"kernel":0', '"kernel":1', "line 8: kernel: 0 comes next, got 1"),
         ('"grid":[66,1,1]', '"grid":[66,0,1]', r"line 8: grid: three numbers from 1"),
+        ('"grid":[66,1,1]', f'"grid":[66,1,1{"0" * 400}]', r"line 8: grid: three numbers from 1"),
         ('"9.0","sms":132', '"9.0","sms":65537', "line 2: sms: a number from 0 to 65536 is needed"),
         ('{"lost":2}', '{"lost":2', "line 24: not JSON"),
         ('{"lost":2}', "[1]", "line 24: an object is needed"),

@@ -134,6 +134,6 @@ def three(line: Line, field: str) -> tuple[int, int, int]:
     value = line.get(field)
     if isinstance(value, list) and len(value) == 3:
         x, y, z = value
-        if type(x) is type(y) is type(z) is int and 0 < x < 2**31 and 0 < y < 2**31 and z > 0:
+        if type(x) is type(y) is type(z) is int and all(0 < n < 2**31 for n in value):
             return x, y, z
     raise ValueError(f"{field}: three numbers from 1 are needed, got {shown(value)}")
