@@ -328,6 +328,7 @@ class _Captured:
             priorities={number: priority for number, (_, priority) in kinds.items()},
             sources=_SOURCES, missing=[*self._missing(unended), *self.joined.left_out],
             first_uses=True, kernels=self.joined.kernels, unended=tuple(unended), activity=activity,
+            first_ns=first_ns if selection else None,
         )  # fmt: skip
 
     def _launch_bodies(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from tbsched import parsing, storage
 from tbsched.errors import shown
 from tbsched.importers.reading.selection import Selection
-from tbsched.importers.records import Kernel, Record, Recording, SynchronizeCall
+from tbsched.importers.records import Kernel, Ran, Record, Recording, SynchronizeCall
 
 NAME = "cuda_scheduling_examiner log"
 _MAX_LOGS = 1000
@@ -40,9 +40,11 @@ def read(path: Path, selection: Selection) -> Recording:
             records += _records(_content(log), index)
         except ValueError as error:
             raise ValueError(f"{storage.shown(log)}: {error}") from None
+    first_ns = min((ran.start_ns for ran in records if isinstance(ran, Ran)), default=0)
     return Recording(
-        records=selection.of_records(records), format=NAME, sources=_SOURCES, missing=_MISSING
-    )
+        records=selection.of_records(records, first_ns), format=NAME, sources=_SOURCES,
+        missing=_MISSING, first_ns=first_ns if selection else None,
+    )  # fmt: skip
 
 
 def _content(log: Path) -> dict[str, Any]:

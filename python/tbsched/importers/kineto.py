@@ -91,9 +91,10 @@ def read(path: Path, selection: Selection) -> Recording:
         FileNotFoundError: no such file.
         ValueError: not a whole trace, or an event that cannot be; names the file and the event.
     """
-    first_ns = _first_ns(path) if selection.timed else 0
-    for of_host in selection.of_host(first_ns):
-        reader = _Reader(selection, first_ns, of_host)
+    first_ns = _first_ns(path) if selection else None
+    since_ns = first_ns or 0
+    for of_host in selection.of_host(since_ns):
+        reader = _Reader(selection, since_ns, of_host)
         devices: list[Any] = []
         distributed: list[Any] = []
         for index, event in enumerate(_events(path, devices, distributed)):
@@ -113,7 +114,7 @@ def read(path: Path, selection: Selection) -> Recording:
         records=records, format=NAME, device=gpu.name, sms=gpu.sms, gpu=gpu, sources=_SOURCES,
         missing=missing_, legacy_streams=frozenset({LEGACY_STREAM}), activity=activity,
         kernels=joined.kernels, rank=_rank_field(distributed, "rank"),
-        world=_rank_field(distributed, "world_size"),
+        world=_rank_field(distributed, "world_size"), first_ns=first_ns,
     )  # fmt: skip
 
 

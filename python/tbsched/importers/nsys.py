@@ -233,7 +233,7 @@ class _Export:
         self._selection = selection
         self._missing: list[str] = []
         self.lacks_calls = False
-        self._first_ns = self._found_first_ns() if selection.timed else 0
+        self._first_ns = self._found_first_ns() if selection else 0
         of_host = selection.of_host(self._first_ns)[-1 if reads_all else 0]
         self._joined = Joined(activity=ActivityBuilder(of_host))
         self._process = self._chosen_process()  # None: nobody knows whose work it is
@@ -279,6 +279,7 @@ class _Export:
             sources=self._sources(), missing=self._missing,
             legacy_streams=frozenset(streams.legacy or {7}), non_blocking=streams.non_blocking,
             priorities=streams.priorities, kernels=joined.kernels, activity=activity,
+            first_ns=self._first_ns if self._selection else None,
         )  # fmt: skip
 
     def _note(self, sentence: str, count: int) -> None:

@@ -259,11 +259,13 @@ def _described(spec: DeviceSpec, name: str | None) -> str:
 
 def _accounted(recording: Recording, activity: Activity, why: str) -> Program:
     """Returns a program for an account only, with the sentence that says why."""
+    first_ns = activity.first_ns
     return Program(
         Events(()), (), np.zeros(0, MEASURED), np.zeros(0, TRANSFERS), device=recording.device,
         sms=recording.sms, format=recording.format, gpu=recording.gpu,
-        activity=activity.later(-activity.first_ns), calls=np.zeros(0, np.int64),
+        activity=activity.later(-first_ns), calls=np.zeros(0, np.int64),
         assumed=(why, *recording.missing),
+        first_ns=None if recording.first_ns is None else recording.first_ns - first_ns,
     )  # fmt: skip
 
 

@@ -162,6 +162,7 @@ class Recording:
         sources: of each field of ``tbsched.Launch`` (and ``host``, ``events``, …) that the file
             tells, where in the file it stands.
         missing: sentences: what the file does not say, and what is assumed instead.
+        first_ns: when the first work in the file started, selected or not; None: all is selected.
         kernels: how many ran on all GPUs, where ``records`` lacks those of a long program.
         activity: what ran on all GPUs, and what host threads did; None: the records say it all.
         first_uses: whether ``Kernel.first_use`` can be trusted; False: nobody knows.
@@ -182,6 +183,7 @@ class Recording:
     sources: dict[str, str] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     first_uses: bool = False
+    first_ns: int | None = None
     kernels: int = 0
     activity: Activity | None = None
     rank: int | None = None

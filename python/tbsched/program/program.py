@@ -64,6 +64,8 @@ class Program(Shown, HoldsArrays):
         calls: for each event of ``sequence`` the row of ``activity.host`` of its call, int64; -1:
             unknown.
         ranks: of several profiles that were read together a :class:`Rank` each.
+        first_ns: of a part of a profile, when the first work of the whole profile started, on the
+            clock of ``measured``, often below 0; None: it is the first work here.
 
     Example:
         >>> program = tb.load_program("trace.json.gz")  # doctest: +SKIP
@@ -88,6 +90,7 @@ class Program(Shown, HoldsArrays):
     activity: Activity | None = None
     calls: Int64Array | None = None
     ranks: tuple[Rank, ...] = ()
+    first_ns: int | None = None
 
     @property
     def gpus(self) -> tuple[int, ...]:

@@ -132,9 +132,11 @@ class Explanation(Shown):
     def begin(self) -> float:
         """Returns seconds on the clock of the profile at which its first work on a GPU started.
 
-        Times that are printed count from there, as ``--from`` and ``--to`` do.
+        Times that are printed count from there, as ``--from`` and ``--to`` do. The clock is 0 at
+        the first call or work that was read. So of a part of a profile it may be below 0.
         """
-        return self.accounted.begin_ns / 1e9
+        first_ns = self.program.first_ns
+        return (self.accounted.begin_ns if first_ns is None else first_ns) / 1e9
 
     @property
     def span(self) -> float:

@@ -137,7 +137,7 @@ class _Assembly:
         first = min(begin, *(ran.start_ns for ran, _ in self._ran))
         if self._recording.activity is not None:
             first = min(first, self._recording.activity.first_ns)
-        activity = self._recording.activity
+        activity, first_ns = self._recording.activity, self._recording.first_ns
         return Program(
             sequence=Sequence(self._events), host=tuple(self._gaps),
             measured=_measured(self._ran, first), transfers=_moves(self._ran, first),
@@ -147,6 +147,7 @@ class _Assembly:
             assumed=(*self._guesses.sentences(), *hosts.sentences(), *self._of_blocks()),
             gpu=self._recording.gpu, activity=None if activity is None else activity.later(-first),
             calls=None if activity is None else np.array(self._rows, np.int64),
+            first_ns=None if first_ns is None else first_ns - first,
         )  # fmt: skip
 
     def _of_blocks(self) -> tuple[str, ...]:

@@ -87,10 +87,8 @@ class Selection:
             return False
         return self.match is None or (name is not None and self.match.search(name) is not None)
 
-    def of_records(self, records: list[Record]) -> list[Record]:
+    def of_records(self, records: list[Record], first_ns: int) -> list[Record]:
         """Returns the selected records, for a reader that collects all records first."""
-        starts = [record.start_ns for record in records if isinstance(record, Ran)]
-        first_ns = min(starts, default=0)
         return [
             record
             for record in records
