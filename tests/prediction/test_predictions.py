@@ -144,5 +144,8 @@ def test_connections_are_the_hardware_queues_of_the_process() -> None:
         assert given.concurrent(0, 2) == (connections == 8)
         (of_many,) = predict_many([seq], "h200", connections=connections)
         assert of_many.makespan == given.makespan
-    with pytest.raises(ValueError, match=r"predict\.connections: 0 is outside 1\.\.1024"):
-        predict(seq, "h200", connections=0)
+    for connections in (0, 33):  # CUDA makes no more queues
+        with pytest.raises(
+            ValueError, match=rf"predict\.connections: {connections} is outside 1\.\.32"
+        ):
+            predict(seq, "h200", connections=connections)

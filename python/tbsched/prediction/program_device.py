@@ -13,7 +13,7 @@ from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.checks import integer
 from tbsched.program.program import Program
 
-MAX_CONNECTIONS = 1024
+MAX_CONNECTIONS = 32  # that CUDA takes
 
 
 def with_connections(owner: str, spec: DeviceSpec, connections: int | None) -> DeviceSpec:
@@ -68,7 +68,10 @@ def device_of(
     else:
         chosen = find_device(device)
     spec = replace(chosen, host_watch_ns=0)
-    return with_connections("program", spec, program.connections)
+    connections = program.connections
+    if connections is not None:
+        connections = min(connections, MAX_CONNECTIONS)
+    return with_connections("program", spec, connections)
 
 
 def check_ran_on(program: Program, device: object) -> None:

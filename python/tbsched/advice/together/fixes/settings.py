@@ -11,8 +11,8 @@ from tbsched.advice.together.given import name_of, to_launch, with_blocks
 from tbsched.advice.together.greatest import greatest_holding
 from tbsched.counting import listed
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.program_device import MAX_CONNECTIONS
 
-_MAX_CONNECTIONS = 32  # that CUDA_DEVICE_MAX_CONNECTIONS allows
 _REGISTER_UNIT = 8  # allocation unit of the registers of a thread
 _MIN_REGISTERS = 24  # registers of a thread
 
@@ -63,9 +63,9 @@ def set_up(unproved: Unproved) -> Iterator[Fix]:
     """Yields fixes with more hardware queues, or with enough local memory set up."""
     problem = unproved.problem
     spec = problem.spec
-    if spec.hardware_queues < _MAX_CONNECTIONS:
-        more = replace(spec, hardware_queues=_MAX_CONNECTIONS)
-        text = f"CUDA_DEVICE_MAX_CONNECTIONS={_MAX_CONNECTIONS}"
+    if spec.hardware_queues < MAX_CONNECTIONS:
+        more = replace(spec, hardware_queues=MAX_CONNECTIONS)
+        text = f"CUDA_DEVICE_MAX_CONNECTIONS={MAX_CONNECTIONS}"
         yield replace(unproved.changed("set_up", text, {}), device=more)
     local = max(launch.local_memory for launch in problem.launches)
     if local > spec.local_memory_initial:
