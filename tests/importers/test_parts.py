@@ -86,3 +86,38 @@ def test_times_of_a_part_count_from_the_first_work_of_the_profile(
 
     assert gaps_at() == pytest.approx([100e-6, 500e-6, 1000e-6])
     assert gaps_at(start=300e-6) == pytest.approx([500e-6, 1000e-6])
+
+
+@FORMATS
+def test_streams_of_two_contexts_are_two(tmp_path: Path, written: Written) -> None:
+    kernels = [(100_000, 300_000, 13, 1, 0), (150_000, 400_000, 13, 2, 0),
+               (420_000, 500_000, 14, 1, 0)]  # fmt: skip
+    place = written(tmp_path / "profile", kernels)
+    program = tb.load_program(place, fit=False)
+    assert [launch.stream for launch in program.sequence.launches] == [13, 100_013, 14]
+    assert not any(launch.programmatic for launch in program.sequence.launches)
+    (said,) = [words for words in program.assumed if "several contexts" in words]
+    assert "13 of context 2 is 100013." in said
+
+
+@FORMATS
+@pytest.mark.parametrize("other_gpu", [0, 1])
+def test_a_stream_is_selected_by_its_number_in_the_file(
+    tmp_path: Path, written: Written, other_gpu: int
+) -> None:
+    streams = [(7, 1), (7, 2), (13, 1), (13, 2), (14, 1), (14, 2)]
+    place = written(tmp_path / "profile", [
+        (100_000 * number, 100_000 * number + 50_000, stream, context,
+         other_gpu if context == 2 else 0)
+        for number, (stream, context) in enumerate(streams, 1)
+    ])  # fmt: skip
+    for first, stream in ((0, 7), (2, 13), (4, 14)):
+        activity = tb.load_program(place, fit=False, streams=[stream]).activity
+        assert activity is not None
+        assert [activity.names[name] for name in activity.work["name"]] == [
+            f"k{first}", f"k{first + 1}",
+        ]  # fmt: skip
+        given = activity.work["stream"].tolist()
+        assert given == [stream, stream if other_gpu else 100_000 + stream]
+    program = tb.load_program(place, fit=False)
+    assert any("several contexts" in words for words in program.assumed) == (not other_gpu)

@@ -27,6 +27,7 @@ from tbsched.importers.reading.capture_lines import (
 from tbsched.importers.reading.disturbance import sentence_about
 from tbsched.importers.reading.joined import Joined, Waited
 from tbsched.importers.reading.selection import Selection
+from tbsched.importers.reading.stream_numbers import FileStream
 from tbsched.importers.records import GraphCall, Kernel, Record, Recording, Transfer
 from tbsched.program.activity import COPY, KERNEL, MEMSET, copy_name
 
@@ -48,16 +49,11 @@ _OF_LAUNCH = ("shared_memory_executed", "priority", "programmatic", "first_use",
 _OF_TRANSFER = ("kind", "bytes", "pinned")
 
 
-class _Stream(NamedTuple):
-    context: int
-    number: int
-
-
 class _Work(NamedTuple):
     """A kernel, if ``kernel`` is the number of its shape, or a copy or memset."""
 
     call: int
-    stream: _Stream
+    stream: FileStream
     start_ns: int
     end_ns: int
     channel: int | None
@@ -97,12 +93,12 @@ class _Captured:
     device_of: dict[int, int] = field(default_factory=dict)  # by context
     contexts: dict[int, int] = field(default_factory=dict)  # of waits and records, by call
     green: set[int] = field(default_factory=set)
-    null_streams: set[_Stream] = field(default_factory=set)
-    streams: dict[_Stream, tuple[str, int]] = field(default_factory=dict)
+    null_streams: set[FileStream] = field(default_factory=set)
+    streams: dict[FileStream, tuple[str, int]] = field(default_factory=dict)
     loading: set[int] = field(default_factory=set)
     own_work: list[tuple[int, int]] = field(default_factory=list)  # by the capture itself
     attributes: dict[int, tuple[bool, int | None]] = field(default_factory=dict)
-    graphs: dict[int, tuple[int, _Stream]] = field(default_factory=dict)
+    graphs: dict[int, tuple[int, FileStream]] = field(default_factory=dict)
     with_bodies: set[int] = field(default_factory=set)  # launches of graphs that ran bodies
     graph_captures: list[tuple[int, int]] = field(default_factory=list)  # captures of streams
     edges: list[tuple[int, int]] = field(default_factory=list)
@@ -114,7 +110,6 @@ class _Captured:
     failures: str = ""
     unfinished: int = 0
     is_whole: bool = False
-    numbers: dict[_Stream, int] = field(default_factory=dict)
 
     def add(self, line: object) -> None:
         """Adds a line, whose first key says what it is; an unknown kind is ignored. Raises
@@ -143,7 +138,7 @@ class _Captured:
         """Takes a line about a context: its GPU and its null stream."""
         context = integer(line, "context")
         self.device_of[context] = integer(line, "device")
-        self.null_streams.add(_Stream(context, integer(line, "null_stream")))
+        self.null_streams.add(FileStream(context, integer(line, "null_stream")))
         if line.get("green") is True:
             self.green.add(context)
 
@@ -203,8 +198,8 @@ class _Captured:
     def event(self, line: Line) -> None:
         """Takes a line about a call that records a CUDA event in a stream."""
         call, stream = integer(line, "call"), _stream(line)
-        self.joined.add_recorded(call, integer(line, "event"), self.numbered(stream), None)
-        self.contexts[call] = stream.context
+        self.joined.add_recorded(call, integer(line, "event"), stream, None)
+        self.contexts[call] = integer(line, "context")
 
     def records_time(self, line: Line) -> None:
         """Takes a line about a call that records an event with timing."""
@@ -212,7 +207,7 @@ class _Captured:
 
     def wait(self, line: Line) -> None:
         """Takes a line about a call that makes the host or a stream wait."""
-        stream = self.numbered(_stream(line)) if "stream" in line else None
+        stream = _stream(line) if "stream" in line else None
         call, context = integer(line, "call"), optional(line, "context")
         self.joined.add_wait(call, Waited(stream, optional(line, "event")), None)
         if context is not None:
@@ -281,14 +276,17 @@ class _Captured:
         """Takes the last line: how many kernels still ran when the program ended."""
         self.is_whole, self.unfinished = True, integer(line, "unfinished")
 
-    def numbered(self, stream: _Stream) -> int:
-        """Returns a stream's number: CUPTI's, unless a stream of another context has it."""
-        known = self.numbers.get(stream)
-        if known is None:
-            is_taken = stream.number in self.numbers.values()
-            known = max(self.numbers.values()) + 1 if is_taken else stream.number
-            self.numbers[stream] = known
-        return known
+    def numbered(self, stream: FileStream) -> int:
+        """Returns the number of a stream among those of its GPU."""
+        return self.joined.streams.of(self.gpu_of(stream), stream)
+
+    def predicted(self, stream: FileStream) -> set[int]:
+        """Returns the number of a stream in the records, in a set; empty: it is not in them."""
+        return self.joined.streams.given(self.joined.device, stream)
+
+    def gpu_of(self, stream: FileStream) -> int:
+        """Returns the GPU of a stream."""
+        return self.device_of.get(stream.context or 0, 0)
 
     def recording(self, selection: Selection) -> Recording:
         """Returns what the capture holds of the selected part."""
@@ -300,10 +298,10 @@ class _Captured:
         )
         for work in self.work:
             self.joined.add_node(work.graph, work.node)
-            stream = self.numbered(work.stream)
+            number = work.stream.number
             name = None if work.kernel is None else self.kernels[work.kernel][0]
-            if selection.takes(stream, name) and selection.takes_time(work.start_ns, first_ns):
-                self._join(work, stream)
+            if selection.takes(number, name) and selection.takes_time(work.start_ns, first_ns):
+                self._join(work)
         self.work.clear()
         if not self.joined.is_too_long:
             for call, context in self.contexts.items():
@@ -314,9 +312,9 @@ class _Captured:
         name, sms = self.devices.get(self.joined.device or 0, (None, None))
         records, activity = self.joined.records()
         records = self._with_graphs(records)
-        kinds = {self.numbered(stream): row for stream, row in self.streams.items()}
+        kinds = {number: row for s, row in self.streams.items() for number in self.predicted(s)}
         legacy = {number for number, (kind, _) in kinds.items() if kind == "null"}
-        legacy |= {self.numbered(stream) for stream in self.null_streams}
+        legacy.update(*map(self.predicted, self.null_streams))
         return Recording(
             records=records, format=NAME, device=name, sms=sms, connections=self.connections,
             legacy_streams=frozenset(legacy),
@@ -357,10 +355,10 @@ class _Captured:
                 self.work[index] = work._replace(call=correlation)
                 self.with_bodies.add(correlation)
 
-    def _join(self, work: _Work, stream: int) -> None:
+    def _join(self, work: _Work) -> None:
         """Adds work that has ended to the activity and to the records."""
-        context = work.stream.context
-        device = self.device_of.get(context, 0)
+        context, device = work.stream.context, self.gpu_of(work.stream)
+        stream = self.numbered(work.stream)
         if work.kernel is None:
             assert work.moved is not None
             kind, size, pinned = work.moved
@@ -501,17 +499,17 @@ _SOURCES = {
 }
 
 
-def _ran(line: Line) -> tuple[int, _Stream, int, int, int | None, int | None, int | None]:
+def _ran(line: Line) -> tuple[int, FileStream, int, int, int | None, int | None, int | None]:
     """Returns the first fields of :class:`_Work`."""
     call, context, stream = _CALL_AND_STREAM(line)
     start, end = times(line)
     channel, node, graph = (optional(line, field) for field in ("channel", "node", "graph"))
-    return call, _Stream(context, stream), start, end, channel, node, graph
+    return call, FileStream(context, stream), start, end, channel, node, graph
 
 
-def _stream(line: Line) -> _Stream:
+def _stream(line: Line) -> FileStream:
     """Returns the stream that a line names, with its context."""
-    return _Stream(integer(line, "context"), integer(line, "stream"))
+    return FileStream(integer(line, "context"), integer(line, "stream"))
 
 
 _CALL = Integers(("call", "of", "thread"))

@@ -14,6 +14,7 @@ from tbsched.importers.reading.joined import Joined, Waited
 from tbsched.importers.reading.members import listed, members
 from tbsched.importers.reading.packed import head_of, pieces_of
 from tbsched.importers.reading.selection import Selection
+from tbsched.importers.reading.stream_numbers import FileStream
 from tbsched.importers.records import Kernel, Recording, Transfer
 from tbsched.program.activity import (
     ANNOTATION,
@@ -31,6 +32,7 @@ from tbsched.program.gpu_facts import GpuFacts
 
 NAME = "torch.profiler trace (Kineto)"
 LEGACY_STREAM = 7  # CUPTI's number of the default stream of a process's first context
+_DEFAULT_STREAM = FileStream(None, LEGACY_STREAM)
 _KEYS = (b'"traceEvents"', b'"deviceProperties"', b'"baseTimeNanoseconds"', b'"schemaVersion"')
 _LISTS = ("traceEvents", "deviceProperties")
 _OLDER = {
@@ -112,9 +114,10 @@ def read(path: Path, selection: Selection) -> Recording:
         missing_.append(_UNKNOWN_WAITS.format(count=joined.unknown_waits))
     return Recording(
         records=records, format=NAME, device=gpu.name, sms=gpu.sms, gpu=gpu, sources=_SOURCES,
-        missing=missing_, legacy_streams=frozenset({LEGACY_STREAM}), activity=activity,
-        kernels=joined.kernels, rank=_rank_field(distributed, "rank"),
-        world=_rank_field(distributed, "world_size"), first_ns=first_ns,
+        missing=missing_, activity=activity, kernels=joined.kernels,
+        legacy_streams=frozenset(joined.streams.given(joined.device, _DEFAULT_STREAM)),
+        rank=_rank_field(distributed, "rank"), world=_rank_field(distributed, "world_size"),
+        first_ns=first_ns,
     )  # fmt: skip
 
 
@@ -171,6 +174,8 @@ class _Reader:
         if not self._is_wanted(stream, name, start_ns):
             return
         correlation, device = _correlation(args), _optional(args, "device") or 0
+        context = _optional(args, "context")
+        stream = self.joined.streams.of(device, FileStream(context, stream))
         row = self.joined.activity.add_work(
             device, KERNEL, name, stream, start_ns, end_ns, correlation, node=_graph(args)[1] or 0
         )
@@ -181,7 +186,7 @@ class _Reader:
             self._names.setdefault(name, name), _three(args, "grid") if is_shaped else None,
             _three(args, "block") if is_shaped else None,
             _optional(args, "registers per thread") or None, _optional(args, "shared memory"),
-            stream, start_ns, end_ns, _optional(args, "context") or 0, device,
+            stream, start_ns, end_ns, context or 0, device,
             _optional(args, "priority", -_MAX_INTEGER), *_graph(args), _optional(args, "channel"),
             row,
         ))  # fmt: skip
@@ -207,13 +212,14 @@ class _Reader:
             return
         kind, pinned = _copy_kind(str(event.get("name")))
         size, device = _optional(args, "bytes") or 0, _optional(args, "device") or 0
-        correlation = _correlation(args)
+        correlation, context = _correlation(args), _optional(args, "context")
+        stream = self.joined.streams.of(device, FileStream(context, stream))
         row = self.joined.activity.add_work(
             device, MEMSET if kind == "memset" else COPY, copy_name(kind, pinned), stream, start_ns,
             end_ns, correlation, size=size, node=_graph(args)[1] or 0,
         )  # fmt: skip
         self.joined.add_work(correlation, Transfer, _TRANSFER, (
-            kind, size, pinned, stream, start_ns, end_ns, _optional(args, "context") or 0, device,
+            kind, size, pinned, stream, start_ns, end_ns, context or 0, device,
             *_graph(args), _optional(args, "channel"), row,
         ))  # fmt: skip
 
@@ -236,7 +242,7 @@ class _Reader:
 
     def _synchronization(self, event: dict[str, Any], args: dict[str, Any]) -> None:
         """Adds an event of a wait, of the host or of a stream."""
-        stream = _integer(args, "stream", -1)
+        stream, context = _integer(args, "stream", -1), _context_of(args)
         recorded = _optional(args, "wait_on_cuda_event_record_corr_id", -1)
         correlation = _integer(args, "correlation")
         awaited_stream = _optional(args, "wait_on_stream", -1)
@@ -248,16 +254,18 @@ class _Reader:
         )
         # The number of the call that records it tells apart the records of one event.
         event_number = recorded if known else None
-        waited = Waited(None if stream < 0 else stream, event_number)
+        waited = Waited(None if stream < 0 else FileStream(context, stream), event_number)
         self.joined.add_wait(correlation, waited, _gpu_of(args))
         if known:
             assert recorded is not None
             assert awaited_stream is not None
-            self.joined.add_recorded(recorded, recorded, awaited_stream, None)
+            recording_stream = FileStream(context, awaited_stream)
+            self.joined.add_recorded(recorded, recorded, recording_stream, None)
 
     def _recorded(self, event: dict[str, Any], args: dict[str, Any]) -> None:
         """Adds a call that records a CUDA event."""
-        correlation, stream = _integer(args, "correlation"), _integer(args, "stream")
+        correlation = _integer(args, "correlation")
+        stream = FileStream(_context_of(args), _integer(args, "stream"))
         self.joined.add_recorded(correlation, correlation, stream, _gpu_of(args))
 
 
@@ -265,6 +273,12 @@ def _gpu_of(args: dict[str, Any]) -> int | None:
     """Returns the GPU of a wait or record; None: the trace does not say it."""
     gpu = _optional(args, "device", -1)
     return None if gpu is None or gpu < 0 else gpu
+
+
+def _context_of(args: dict[str, Any]) -> int | None:
+    """Returns the context of a wait or record; None: the trace does not say it."""
+    context = _optional(args, "context", -1)
+    return None if context is None or context < 0 else context
 
 
 def _graph(args: dict[str, Any]) -> tuple[int | None, int | None]:

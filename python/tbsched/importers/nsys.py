@@ -35,6 +35,7 @@ from tbsched.importers.reading.nsys_tables import (
 )
 from tbsched.importers.reading.nsys_target import MAX_DEVICES, Gpus, Streams
 from tbsched.importers.reading.selection import Selection
+from tbsched.importers.reading.stream_numbers import FileStream
 from tbsched.importers.records import Kernel, Recording, Transfer
 from tbsched.program.activity import (
     COPY,
@@ -274,11 +275,18 @@ class _Export:
         self._note(_BACKWARDS, self._backwards)
         if not streams.legacy:
             self._missing.append(_DEFAULT_STREAM)
+        legacy = streams.legacy or {FileStream(None, 7)}
+
+        def numbered(stream: FileStream) -> set[int]:
+            return joined.streams.given(joined.device, stream)
+
         return Recording(
             records=records, format=NAME, device=gpu.name, sms=gpu.sms, gpu=gpu,
             sources=self._sources(), missing=self._missing,
-            legacy_streams=frozenset(streams.legacy or {7}), non_blocking=streams.non_blocking,
-            priorities=streams.priorities, kernels=joined.kernels, activity=activity,
+            legacy_streams=frozenset().union(*map(numbered, legacy)),
+            non_blocking={n: is_ for s, is_ in streams.non_blocking.items() for n in numbered(s)},
+            priorities={n: given for s, given in streams.priorities.items() for n in numbered(s)},
+            kernels=joined.kernels, activity=activity,
             first_ns=self._first_ns if self._selection else None,
         )  # fmt: skip
 
@@ -415,6 +423,9 @@ class _Export:
         if gpu is None:
             gpu = 0
             self._without_gpu += 1
+        context = maybe("contextId", context)
+        owner = (process_index, gpu) if process_index else gpu
+        stream = self._joined.streams.of(owner, FileStream(context, stream))
         correlation = _correlation(correlation, process_index)
         added = self._joined.activity.add_work(
             gpu, kind, name, stream + (process_index << _PROCESS_BITS), start, end, correlation,
@@ -423,8 +434,7 @@ class _Export:
         if process_index:
             return None
         return correlation, (
-            start, end, gpu, maybe("contextId", context) or 0, stream,
-            graph, node, added,
+            start, end, gpu, context or 0, stream, graph, node, added,
         )  # fmt: skip
 
     def _process_index(self, process: int | None) -> int:
@@ -459,14 +469,18 @@ class _Export:
             if self._process_index(process_of(process)) or stream is None or event is None:
                 continue
             gpu = self._gpu(process, *device_and_context)
-            joined.add_recorded(_correlation(correlation_id, 0), event, stream, gpu)
+            context = _number_or_none("contextId", device_and_context[1])
+            recording = FileStream(context, stream)
+            joined.add_recorded(_correlation(correlation_id, 0), event, recording, gpu)
         known = {event for event, _ in joined.recorded.values()}
         for stream, event, correlation_id, process, *device_and_context in self._tables.rows(
             WAITS, columns
         ):
             stream, event = _number_or_none("streamId", stream), _number_or_none("eventId", event)
             if not self._process_index(process_of(process)):
-                waited = Waited(stream, event if event in known else None)
+                context = _number_or_none("contextId", device_and_context[1])
+                waiting = None if stream is None else FileStream(context, stream)
+                waited = Waited(waiting, event if event in known else None)
                 joined.add_wait(
                     _correlation(correlation_id, 0), waited, self._gpu(process, *device_and_context)
                 )

@@ -107,7 +107,8 @@ def load_program(
             one that the profile names, if it is known.
         start, end: only kernels, copies and memsets that start in this time, in seconds from the
             first one.
-        streams: only these streams, as the profile numbers them.
+        streams: only these streams, as the profile numbers them: those of all contexts and GPUs
+            that have such a number.
         match: only kernels in whose names this regular expression is found.
         fit: whether durations of blocks are found, as with :func:`tbsched.fit_durations`, but with
             fewer predictions: it takes up to some ten seconds where hundreds of kernels overlap.

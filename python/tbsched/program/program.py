@@ -19,7 +19,7 @@ MEASURED = np.dtype(
     [
         # As the profile has it. Names of templates are long, so they are shared.
         ("name", np.object_),
-        ("stream", np.int64),  # as the profile numbers it
+        ("stream", np.int64),  # as the profile numbers it, if no other context has that number
         ("start_ns", np.int64),
         ("end_ns", np.int64),
         ("call_ns", np.int64),

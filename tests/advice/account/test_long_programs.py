@@ -9,6 +9,7 @@ import pytest
 from tbsched.advice.account.host_time import HostTime
 from tbsched.importers.reading import joined
 from tbsched.importers.reading.joined import Joined, Waited
+from tbsched.importers.reading.stream_numbers import FileStream
 from tbsched.importers.records import Kernel
 from tbsched.program.activity import OPERATOR, ActivityBuilder
 
@@ -37,7 +38,7 @@ def test_nothing_is_kept_of_what_is_not_predicted(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(joined, "MAX_PREDICTED", 1)
     found = Joined()
     for number in range(4):
-        found.add_wait(number, Waited(7, number), 0)
+        found.add_wait(number, Waited(FileStream(1, 7), number), 0)
         found.add_recorded(number, number, 7, None)
         found.add_work(number, Kernel, ("device",), (0,))
         assert len(found.waited) == len(found.recorded) == len(found.gpus) == (number == 0)

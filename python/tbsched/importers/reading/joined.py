@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from tbsched.counting import counted
+from tbsched.importers.reading.stream_numbers import FileStream, StreamNumbers
 from tbsched.importers.records import (
     EventCall,
     GraphCall,
@@ -60,7 +61,7 @@ class Call(NamedTuple):
 class Waited(NamedTuple):
     """What a call waits for, or makes a stream wait for; None: unknown, or none."""
 
-    stream: int | None
+    stream: FileStream | None
     event: int | None
 
 
@@ -96,6 +97,7 @@ class Joined:
             work for one GPU alone; 0 until there are records.
 
         activity: what ran on all GPUs, and what host threads did.
+        streams: their numbers in the activity and in the records.
         is_too_long: whether there are more kernels than are predicted; then it keeps no records.
 
     Only the work of the GPU with the most kernels becomes records, and none of a program that is
@@ -104,12 +106,13 @@ class Joined:
 
     calls: dict[int, Call] = field(default_factory=dict)
     waited: dict[int, Waited] = field(default_factory=dict)
-    recorded: dict[int, tuple[int, int]] = field(default_factory=dict)
+    recorded: dict[int, tuple[int, FileStream]] = field(default_factory=dict)
     timed: set[int] = field(default_factory=set)
     gpus: dict[int, int] = field(default_factory=dict)
     unknown_waits: int = 0
     unknown_gpus: int = 0
     activity: ActivityBuilder = field(default_factory=ActivityBuilder)
+    streams: StreamNumbers = field(default_factory=StreamNumbers)
     is_too_long: bool = False
     _kernels_of: Counter[int] = field(default_factory=Counter)
     _threads: dict[object, int] = field(default_factory=dict)
@@ -153,7 +156,9 @@ class Joined:
             self.waited[correlation] = waited
             self._add_gpu(correlation, gpu)
 
-    def add_recorded(self, correlation: int, event: int, stream: int, gpu: int | None) -> None:
+    def add_recorded(
+        self, correlation: int, event: int, stream: FileStream, gpu: int | None
+    ) -> None:
         """Notes event, stream and GPU of a call that records a CUDA event; None: GPU unknown."""
         if not self.is_too_long:
             self.recorded[correlation] = event, stream
@@ -189,7 +194,7 @@ class Joined:
     @property
     def left_out(self) -> list[str]:
         """Returns sentences about what is not in the records."""
-        sentences = []
+        sentences = self.streams.sentences()
         others = [device for device in self._kernels_of if device != self.device]
         if others:
             count = sum(self._kernels_of[device] for device in others)
@@ -296,22 +301,24 @@ class Joined:
         if call.what == "record":
             if correlation not in self.recorded:
                 return None  # nobody waits for it, as far as the file tells
-            event_number, awaited_stream = self.recorded[correlation]
+            event_number, recording_stream = self.recorded[correlation]
             timing = event_number in timed_events
-            return EventCall(event=event_number, stream=awaited_stream, timing=timing, **times)
+            stream = self.streams.of(self.device, recording_stream)
+            return EventCall(event=event_number, stream=stream, timing=timing, **times)
         if call.what == "device":
             return SynchronizeCall(**times)
         if call.what in _WAITING:
             return WaitingCall(name=call.what, **times)
-        stream, event = self.waited.get(correlation, Waited(None, None))
+        named, event = self.waited.get(correlation, Waited(None, None))
+        waiting = None if named is None else self.streams.of(self.device, named)
         if call.what == "wait":
-            if stream is None or event is None:
+            if waiting is None or event is None:
                 self.unknown_waits += 1
-                awaited_stream = -1 if stream is None else stream
-                return EventCall(event=-1, stream=awaited_stream, waits=True, known=False, **times)
-            return EventCall(event=event, stream=stream, waits=True, **times)
+                stream = -1 if waiting is None else waiting
+                return EventCall(event=-1, stream=stream, waits=True, known=False, **times)
+            return EventCall(event=event, stream=waiting, waits=True, **times)
         if call.what == "stream":
-            return SynchronizeCall(stream=stream, known=stream is not None, **times)
+            return SynchronizeCall(stream=waiting, known=waiting is not None, **times)
         if call.what == "event":
             return SynchronizeCall(event=event, known=event is not None, **times)
         return None

@@ -16,6 +16,7 @@ from tbsched.importers.reading.nsys_tables import (
     Tables,
     maybe,
 )
+from tbsched.importers.reading.stream_numbers import FileStream
 from tbsched.program.gpu_facts import GpuFacts
 
 _NON_BLOCKING, _NULL = 2, 3  # the kinds of streams
@@ -112,11 +113,11 @@ class Gpus:
 
 @dataclass(slots=True)
 class Streams:
-    """What is known of the streams of a process, by their numbers."""
+    """What is known of the streams of a process, as the file names them."""
 
-    legacy: set[int] = field(default_factory=set)
-    non_blocking: dict[int, bool] = field(default_factory=dict)
-    priorities: dict[int, int] = field(default_factory=dict)
+    legacy: set[FileStream] = field(default_factory=set)
+    non_blocking: dict[FileStream, bool] = field(default_factory=dict)
+    priorities: dict[FileStream, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, tables: Tables, process: int | None) -> Streams:
@@ -126,11 +127,12 @@ class Streams:
             ValueError: a number that cannot be.
         """
         streams = cls()
-        columns = ("streamId", "processId", "priority", "flag")
-        for stream_id, pid, priority, flag in tables.rows(STREAMS, columns):
-            stream = maybe("streamId", stream_id)
-            if stream is None or process not in (None, pid or process):
+        columns = ("streamId", "contextId", "processId", "priority", "flag")
+        for stream_id, context, pid, priority, flag in tables.rows(STREAMS, columns):
+            number = maybe("streamId", stream_id)
+            if number is None or process not in (None, pid or process):
                 continue
+            stream = FileStream(maybe("contextId", context), number)
             if flag == _NULL:
                 streams.legacy.add(stream)
             elif flag is not None:
@@ -138,8 +140,8 @@ class Streams:
             if type(priority) is int:
                 streams.priorities[stream] = priority
         for table, name in ((CONTEXTS, "nullStreamId"), (NULL_STREAMS, "streamId")):
-            for stream_id, pid in tables.rows(table, (name, "processId")):
-                stream = maybe(name, stream_id)
-                if stream is not None and process in (None, pid or process):
-                    streams.legacy.add(stream)
+            for stream_id, context, pid in tables.rows(table, (name, "contextId", "processId")):
+                number = maybe(name, stream_id)
+                if number is not None and process in (None, pid or process):
+                    streams.legacy.add(FileStream(maybe("contextId", context), number))
         return streams

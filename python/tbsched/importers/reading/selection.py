@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tbsched.errors import shown
-from tbsched.importers.records import Called, GraphCall, Ran, Record
+from tbsched.importers.records import GraphCall, Ran, Record
 from tbsched.program.activity import ALWAYS, Times
 from tbsched.program.checks import integer, seconds
 
@@ -20,7 +20,7 @@ class Selection:
 
     Attributes:
         start, end: seconds from the first work on the GPU; the end is not included. None: all.
-        streams: as the profile numbers them; None: all.
+        streams: as the profile numbers them, of all contexts and GPUs; None: all.
         match: a regular expression that is searched for in the names of kernels; None: all. Copies
             and memsets have no names, so they are left out with it.
 
@@ -100,20 +100,22 @@ class Selection:
         ]
 
     def of_calls(self, records: list[Record]) -> list[Record]:
-        """Returns the records without calls outside the selected work, or of other streams."""
+        """Returns the records without calls outside the selected work, or of other streams than
+        that work's, which may have other numbers here than in the file."""
         work = [record for record in records if isinstance(record, Ran)]
         begins = [r.start_ns if r.call_ns is None else r.call_ns for r in work]
         graphs = [r.call_ns for r in records if isinstance(r, GraphCall) and r.call_ns is not None]
         first, last = min(begins + graphs, default=0), max((r.end_ns for r in work), default=0)
+        streams = None if self.streams is None else {None, -1, *(r.stream for r in work)}
         return [
-            r for r in records if isinstance(r, Ran | GraphCall) or self._takes_call(r, first, last)
+            r
+            for r in records
+            if isinstance(r, Ran | GraphCall)
+            or (
+                (streams is None or getattr(r, "stream", None) in streams)
+                and (r.call_ns is None or first <= r.call_ns <= last)
+            )
         ]
-
-    def _takes_call(self, call: Called, first_ns: int, last_ns: int) -> bool:
-        """Returns whether a call is within the selected time and streams."""
-        stream = getattr(call, "stream", None)
-        is_of_others = self.streams is not None and stream not in (None, -1, *self.streams)
-        return not is_of_others and (call.call_ns is None or first_ns <= call.call_ns <= last_ns)
 
     def __bool__(self) -> bool:
         return self != EVERYTHING
