@@ -121,3 +121,18 @@ def test_a_stream_is_selected_by_its_number_in_the_file(
         assert given == [stream, stream if other_gpu else 100_000 + stream]
     program = tb.load_program(place, fit=False)
     assert any("several contexts" in words for words in program.assumed) == (not other_gpu)
+
+
+@FORMATS
+def test_a_part_begins_and_ends_at_the_nanosecond(tmp_path: Path, written: Written) -> None:
+    at = 3_915_395  # in seconds, times 1e9, a float above it
+    assert at / 1e9 * 1e9 > at
+    late = 4_000_001
+    kernels = [(1_000_000 + x, 1_000_500 + x, 7, 1, 0) for x in (0, at, late)]
+    place = written(tmp_path / "profile", kernels)
+
+    def names(**part: float) -> list[str]:
+        return list(tb.load_program(place, fit=False, **part).measured["name"])  # type: ignore[arg-type]
+
+    assert names(start=at / 1e9) == ["k1", "k2"]
+    assert names(end=at / 1e9) == ["k0"]

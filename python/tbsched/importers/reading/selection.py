@@ -68,8 +68,8 @@ class Selection:
     def takes_time(self, start_ns: int, first_ns: int) -> bool:
         """Returns whether work that starts at a time is selected, given the start of all work."""
         since = start_ns - first_ns
-        after = self.start is None or since >= self.start * 1e9
-        return after and (self.end is None or since < self.end * 1e9)
+        after = self.start is None or since >= round(self.start * 1e9)
+        return after and (self.end is None or since < round(self.end * 1e9))
 
     def of_host(self, first_ns: int) -> tuple[Times, ...]:
         """Returns the times in which host calls are needed: first few, then more if calls lack."""
