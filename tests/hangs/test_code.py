@@ -711,6 +711,19 @@ def test_writes_on_other_ways_do_not_count() -> None:
     assert code("waits_in_function").polls[0].arguments == (0,)  # by its caller
 
 
+def test_steps_between_barriers_until_memory_has_converged_are_no_wait(tmp_path: Path) -> None:
+    found = of(tmp_path, *with_code("jacobi_residual", 1, 13, blocks=132, threads=256))
+    assert (found.kind, found.may_be) == ("not_known", ("inside_kernel", "not_hanging"))
+
+
+def test_long_chain_of_additions_in_a_loop_is_read_soon() -> None:
+    """Each is made of the one before."""
+    rows = [f"IADD3 R{4 + k % 9}, R{4 + (k + 8) % 9}, 0x1, RZ" for k in range(900)]
+    texts = [*rows, "ISETP.LT.AND P0, PT, R11, c[0x0][0x210], PT", "@P0 BRA 0x0", "EXIT"]
+    found = kernel_code(tuple([(16 * k, text) for k, text in enumerate(texts)]), BEGIN)
+    assert (found.loops, found.open_loops) == (1, 0)
+
+
 def test_semaphore_of_libcu_waits() -> None:
     assert code("semaphore").only_waits
 

@@ -27,7 +27,7 @@ from tbsched.hangs.instruction import (
     constant_place,
     register_names,
 )
-from tbsched.hangs.layout import with_loops_in_one_piece
+from tbsched.hangs.layout import components, with_loops_in_one_piece
 from tbsched.hangs.ranges import Ranges
 from tbsched.program.reachable import reachable
 
@@ -531,15 +531,29 @@ class _KernelReader:
         )
 
     def _works(self, loop: range) -> bool:
-        """Returns whether a loop stores to other memory from turn to turn, or takes numbers.
+        """Returns whether a loop stores to other memory from turn to turn, or takes numbers, or
+        stores to what it does not poll between waits of others.
 
         What it polls is no work: a compare-and-swap also searches.
         """
-        return any(
+        stores = [at for at in self.stores if at in loop and not self._is_polling_load(at, loop)]
+        waits = [
+            inner
+            for inner in self.loops
+            if _is_inside(inner, loop)
+            and inner.stop < loop.stop
+            and any(self._is_polling_load(at, inner) for at in inner)
+        ]
+        if any(
             not self._has_fixed_address(store, loop)
             or bool(_ATOMIC_COUNTERS.match(self.bodies[store]) and self.code[store].writes)
-            for store in self.stores
-            if store in loop and not self._is_polling_load(store, loop)
+            for store in stores
+        ):
+            return True
+        polled = {self._address_source(at) for at in loop if self._is_polling_load(at, loop)}
+        return bool(waits) and any(
+            self.stores[store] not in polled and not any(store in inner for inner in waits)
+            for store in stores
         )
 
     def _has_fixed_address(self, index: int, loop: range) -> bool:
@@ -720,7 +734,7 @@ class _KernelReader:
         deciders = self._deciders(branch, loop)
         if any(_CLOCK_OR_COUNTER.match(self.bodies[index]) for index in deciders):
             return True
-        cycles = [cycle for index in deciders if (cycle := self._cycle_of(index, deciders, loop))]
+        cycles = self._cycles_of(deciders, loop)
         if any(all(self._is_steady(index, cycle, loop) for index in cycle) for cycle in cycles):
             return True
         around = math.prod(
@@ -731,22 +745,20 @@ class _KernelReader:
         counts = any(_COUNTING.match(self.bodies[index]) for cycle in cycles for index in cycle)
         return counts and around * len(loop) * _TURNS_OF_OPEN_LOOP >= MAX_CYCLES
 
-    def _cycle_of(self, index: int, deciders: set[int], loop: range) -> set[int]:
-        """Returns the instructions by which one's result depends on that of the turn before."""
-
-        def made_of(reader: int) -> list[int]:
-            """Returns the instructions of whose results an instruction makes a value."""
-            values = self.code[reader].reads - self.code[reader].guards
-            return [
+    def _cycles_of(self, deciders: set[int], loop: range) -> list[set[int]]:
+        """Returns the groups of instructions whose results depend on those of the turn before."""
+        made_of = {
+            reader: [
                 writer
-                for register in values
+                for register in self.code[reader].reads - self.code[reader].guards
                 if "P" not in register
                 for writer in self._possible_writers(register, reader, loop)
                 if writer in deciders
             ]
-
-        behind = reachable(made_of(index), made_of)
-        return {at for at in behind if index in behind and index in reachable([at], made_of)}
+            for reader in deciders
+        }
+        groups = components(deciders, made_of)
+        return [{*each} for each in groups if len(each) > 1 or each[0] in made_of[each[0]]]
 
     def _is_steady(self, index: int, cycle: set[int], loop: range) -> bool:
         """Returns whether an instruction copies or halves what a loop counts, or adds to it an

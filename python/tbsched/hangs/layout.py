@@ -82,7 +82,7 @@ def _in_order(nodes: Collection[int], successors: _Successors) -> list[int]:
         after for node, all_after in successors.items() if node not in inside for after in all_after
     }
     order: list[int] = []
-    for component in reversed(_components(nodes, successors)):
+    for component in reversed(components(nodes, successors)):
         if len(component) == 1:
             order += component
             continue
@@ -95,7 +95,7 @@ def _in_order(nodes: Collection[int], successors: _Successors) -> list[int]:
     return order
 
 
-def _components(nodes: Collection[int], successors: _Successors) -> list[list[int]]:
+def components(nodes: Collection[int], successors: _Successors) -> list[list[int]]:
     """Returns the strongly connected components of some blocks, later ones first (Tarjan)."""
     inside = {*nodes}
     found: list[list[int]] = []
