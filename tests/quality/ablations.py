@@ -20,7 +20,11 @@ from tbsched.launcher.observe import Gpu
 from tbsched.traces.oracle import Oracle
 
 # Only timed sequences show them, and a default campaign draws none.
-TIMED = {name for name in ablations() if {"duration", "host_function", "value"} & shows_in(name)}
+TIMED = {
+    name
+    for name in ablations()
+    if {"conditional", "duration", "host_function", "value"} & shows_in(name)
+}
 
 
 def caught(oracle: Oracle, predictor: str, seconds: float, seed: int) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -59,9 +60,8 @@ def predicted(trace: tb.Trace, arrivals: list[int], device: str) -> tb.Trace:
     """The blocks run as long as in the trace, and nothing else takes time."""
     return tb.predict(
         trace.sequence,
-        compare.without_latencies(device),
+        replace(compare.without_latencies(device), hardware_queues=128),
         issue_times=[arrival / 1e9 for arrival in arrivals],
-        connections=128,
     )
 
 
